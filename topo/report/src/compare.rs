@@ -1,12 +1,13 @@
 //! Runs side by side: one table of measures, one figure, from run directories alone.
 
-use crate::data::{self, ReportError, Topology, tables};
+use crate::data::tables::{self, PortRow};
+use crate::data::{self, Graph, ReportError};
 use comfy_table::{CellAlignment, Table, presets};
 use results::run_directory::result::{Completion, RunResult};
 use results::verdict::Verdict;
 use results::wording::{word, written};
 use scenario::measure::value::Value;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 pub mod figure;
@@ -18,17 +19,9 @@ pub struct Side {
     pub name: String,
     /// `run.json`.
     pub result: RunResult,
-    /// Throughput of all adapters together, by bin.
-    pub received: Vec<Rate>,
-}
-
-/// Throughput of all adapters in one bin.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Rate {
-    /// Its middle, in τ.
-    pub at: f64,
-    /// Octets of data frames, as a share of what the adapters' lines could carry.
-    pub share: f64,
+    /// Throughput of all adapters together by bin: its middle, τ, and the octets of data frames as a share of what the
+    /// adapters' lines could carry.
+    pub received: Vec<(f64, f64)>,
 }
 
 impl Side {
@@ -38,15 +31,12 @@ impl Side {
     /// If a file is missing or not what a run writes.
     pub fn load(folder: &Path) -> Result<Side, ReportError> {
         let result: RunResult = data::json(&folder.join("run.json"))?;
-        let topology: Topology = data::json(&folder.join("topology.json"))?;
-        let adapters = topology.nodes.iter().filter(|node| node.is_adapter());
-        let adapters: BTreeSet<&str> = adapters.map(|node| node.name.as_str()).collect();
-        let ends =
-            topology.links.iter().flat_map(|link| [(&link.a, link.rate), (&link.b, link.rate)]);
-        let rates = ends.filter(|(end, _)| adapters.contains(node_of(end)));
-        let rate = rates.map(|(_, rate)| rate as f64).sum();
-        let tau_ps = result.tau_ps.max(1) as f64;
-        let received = received(&folder.join("ports.csv"), &adapters, rate, tau_ps)?;
+        let graph: Graph = data::json(&folder.join("topology.json"))?;
+        let ends = graph.outputs.iter().zip(&graph.rates);
+        let ends = ends.filter(|(output, _)| graph.nodes[output.from].is_adapter());
+        let lines: BTreeMap<&str, u64> =
+            ends.map(|(output, rate)| (output.name.as_str(), *rate)).collect();
+        let received = received(&folder.join("ports.csv"), &lines, result.tau_ps.max(1) as f64)?;
         Ok(Side { name: result.scenario.clone(), result, received })
     }
 }
@@ -61,29 +51,24 @@ pub fn distinguish(sides: &mut [Side]) {
     }
 }
 
-/// `h0` of `h0:1`.
-fn node_of(end: &str) -> &str {
-    end.split(':').next().unwrap_or(end)
-}
-
-/// What `adapters` received by bin. Their lines have `rate` bit/s together.
+/// What adapters received by bin; `lines` are the rates of their ports, bit/s.
 fn received(
     file: &Path,
-    adapters: &BTreeSet<&str>,
-    rate: f64,
+    lines: &BTreeMap<&str, u64>,
     tau_ps: f64,
-) -> Result<Vec<Rate>, ReportError> {
+) -> Result<Vec<(f64, f64)>, ReportError> {
+    let rate: f64 = lines.values().map(|rate| *rate as f64).sum();
     let mut bins: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
-    tables::each(file, "port", ["t_ps", "dt_ps", "rx_bytes"], |port, [t, dt, octets]| {
-        if adapters.contains(node_of(port)) {
-            let (length, sum) = bins.entry(t).or_default();
-            (*length, *sum) = ((*length).max(dt), *sum + octets);
+    tables::each(file, |row: PortRow| {
+        if lines.contains_key(row.port.as_str()) {
+            let (length, sum) = bins.entry(row.t_ps).or_default();
+            (*length, *sum) = ((*length).max(row.dt_ps), *sum + row.rx_bytes);
         }
         Ok(())
     })?;
-    let of_bin = |(t, (dt, octets)): (u64, (u64, u64))| Rate {
-        at: (t as f64 + dt as f64 / 2.0) / tau_ps,
-        share: octets as f64 * 8e12 / dt.max(1) as f64 / rate.max(1.0),
+    let of_bin = |(t, (dt, octets)): (u64, (u64, u64))| {
+        let share = octets as f64 * 8e12 / dt.max(1) as f64 / rate.max(1.0);
+        ((t as f64 + dt as f64 / 2.0) / tau_ps, share)
     };
     Ok(bins.into_iter().map(of_bin).collect())
 }
@@ -96,6 +81,17 @@ fn measures(sides: &[Side]) -> BTreeMap<&str, Vec<Option<&Value>>> {
     names.map(|name| (name.as_str(), of(name))).collect()
 }
 
+/// Completion times by traffic item, with an entry for each side.
+fn completions(sides: &[Side]) -> BTreeMap<String, Vec<Option<Completion>>> {
+    let mut items: BTreeMap<String, Vec<Option<Completion>>> = BTreeMap::new();
+    for (place, side) in sides.iter().enumerate() {
+        for (item, completion) in side.result.completions() {
+            items.entry(item).or_insert_with(|| vec![None; sides.len()])[place] = Some(completion);
+        }
+    }
+    items
+}
+
 /// A table with a column for each side and a row for each measure, then completion times.
 pub fn table(sides: &[Side]) -> String {
     let mut table = Table::new();
@@ -104,26 +100,22 @@ pub fn table(sides: &[Side]) -> String {
     let mut row = |title: String, cells: Vec<String>| {
         table.add_row(std::iter::once(title).chain(cells).collect::<Vec<_>>());
     };
-    type Text = fn(&RunResult) -> String;
-    let rows: [(&str, Text); 4] = [
+    let facts: [(&str, fn(&RunResult) -> String); 4] = [
         ("verdict", |result| word(result.verdict).to_owned()),
         ("scheme", |result| result.scheme.clone()),
         ("substrate", |result| result.backend.clone()),
         ("seed", |result| result.seed.to_string()),
     ];
-    for (title, text) in rows {
+    for (title, text) in facts {
         row(title.to_owned(), sides.iter().map(|side| text(&side.result)).collect());
     }
     for (name, values) in measures(sides) {
         row(name.to_owned(), values.into_iter().map(written).collect());
     }
-    let completions: Vec<BTreeMap<String, Completion>> =
-        sides.iter().map(|side| side.result.completions()).collect();
-    let items: BTreeSet<&String> = completions.iter().flat_map(BTreeMap::keys).collect();
-    for item in items {
+    for (item, completions) in completions(sides) {
         for quantile in ["p50", "p99"] {
-            let cell = |completions: &BTreeMap<String, Completion>| {
-                let ns = completions.get(item)?.quantiles_ns.get(quantile)?;
+            let cell = |completion: &Option<Completion>| {
+                let ns = completion.as_ref()?.quantiles_ns.get(quantile)?;
                 Some(format!("{:.1} µs", *ns as f64 / 1_000.0))
             };
             let cells = completions.iter().map(|c| cell(c).unwrap_or_else(|| "–".to_owned()));

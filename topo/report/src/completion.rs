@@ -8,7 +8,6 @@ use chart::quantiles::{self, Row};
 use maud::{Markup, html};
 use results::run_directory::result::Completion;
 use scenario::figures::FigureName;
-use std::collections::{BTreeMap, BTreeSet};
 
 /// Greatest number of rows; scenarios may have many traffic items.
 const ROWS_MAX: usize = 12;
@@ -26,45 +25,41 @@ pub struct Class<'a> {
 
 /// All classes of all runs, ordered by name.
 pub fn classes<'a>(facts: &'a Facts<'a>) -> Vec<Class<'a>> {
-    let of: Vec<_> = facts.sides().map(|side| (side, side.run.result.completions())).collect();
-    let names: BTreeSet<&String> = of.iter().flat_map(|(_, classes)| classes.keys()).collect();
-    let class = |name: &String, (side, classes): &(&'a Side<'a>, _)| {
-        let classes: &BTreeMap<String, Completion> = classes;
-        Some(Class { name: name.clone(), side, completion: classes.get(name)?.clone() })
+    let of_side = |side: &'a Side<'a>| {
+        let classes = side.run.result.completions().into_iter();
+        classes.map(move |(name, completion)| Class { name, side, completion })
     };
-    names.iter().flat_map(|name| of.iter().filter_map(|own| class(name, own))).collect()
+    let mut classes: Vec<Class<'a>> = facts.sides().flat_map(of_side).collect();
+    classes.sort_by(|a, b| a.name.cmp(&b.name));
+    classes
+}
+
+/// The five quantiles of a picture, in units of so many nanoseconds.
+pub fn five(completion: &Completion, unit_ns: f64) -> Option<[f64; 5]> {
+    let quantile = |key: &str| Some(*completion.quantiles_ns.get(key)? as f64 / unit_ns);
+    Some([quantile("p1")?, quantile("p25")?, quantile("p50")?, quantile("p75")?, quantile("p99")?])
 }
 
 fn row(facts: &Facts<'_>, class: &Class<'_>) -> Row {
     let Class { name, side, completion } = class;
-    let tau_ns = tau_ns(facts);
-    let quantile = |key: &str| Some(*completion.quantiles_ns.get(key)? as f64 / tau_ns);
-    let [p1, p25, p50, p75, p99] = ["p1", "p25", "p50", "p75", "p99"].map(quantile);
-    let all = (|| Some([p1?, p25?, p50?, p75?, p99?]))();
-    let note = match all {
+    let quantiles = five(completion, tau_ns(facts));
+    let note = match quantiles {
         None => format!("none delivered, {} unfinished", number::grouped(completion.unfinished)),
         Some(_) => quantiles::unfinished(completion.unfinished),
     };
-    let name = match facts.base {
-        Some(_) => format!("{name}, {}", side.name),
-        None => name.clone(),
-    };
-    Row { name, role: side.role, quantiles: all, note }
+    let beside = facts.base.as_ref().map_or(String::new(), |_| format!(", {}", side.name));
+    Row { name: format!("{name}{beside}"), role: side.role, quantiles, note }
 }
 
 fn tau_ns(facts: &Facts<'_>) -> f64 {
     facts.run.run.tau_ps() / 1_000.0
 }
 
-fn rows(facts: &Facts<'_>, classes: &[Class<'_>]) -> Vec<Row> {
-    classes.iter().take(ROWS_MAX).map(|class| row(facts, class)).collect()
-}
-
 /// The card.
 pub fn card(facts: &Facts<'_>) -> Markup {
     let classes = classes(facts);
     let left_out = classes.len().saturating_sub(ROWS_MAX);
-    let rows = rows(facts, &classes);
+    let rows: Vec<Row> = classes.iter().take(ROWS_MAX).map(|class| row(facts, class)).collect();
     let title = finding(facts);
     html! {
         div class="pane scroll" tabindex="0" role="region" aria-label="Completion time" {
@@ -82,7 +77,8 @@ pub fn card(facts: &Facts<'_>) -> Markup {
 
 /// The picture for print, if messages were counted.
 pub fn printed(facts: &Facts<'_>, width: f64) -> Option<Picture> {
-    let rows = rows(facts, &classes(facts));
+    let classes = classes(facts);
+    let rows: Vec<Row> = classes.iter().take(ROWS_MAX).map(|class| row(facts, class)).collect();
     let body = quantiles::group(&rows, width, number::tau, number::tau);
     let height = quantiles::height(rows.len());
     (!rows.is_empty()).then_some(Picture { body, height })
@@ -90,19 +86,14 @@ pub fn printed(facts: &Facts<'_>, width: f64) -> Option<Picture> {
 
 /// The largest class as text.
 pub fn finding(facts: &Facts<'_>) -> String {
-    let tau_ns = tau_ns(facts);
     let classes = facts.run.run.result.completions();
     let Some((name, largest)) = classes.iter().max_by_key(|(_, c)| c.messages) else {
         return "Nothing was to be completed".to_owned();
     };
-    let quantile =
-        |key: &str| largest.quantiles_ns.get(key).map(|ns| number::tau(*ns as f64 / tau_ns));
-    match (quantile("p50"), quantile("p99")) {
-        (Some(half), Some(last)) => {
-            format!(
-                "Half of the messages “{name}” took {half} or less, one in a hundred more than {last}"
-            )
-        }
-        _ => format!("No message “{name}” was completed"),
+    match five(largest, tau_ns(facts)).map(|of| of.map(number::tau)) {
+        Some([_, _, half, _, last]) => format!(
+            "Half of the messages “{name}” took {half} or less, one in a hundred more than {last}"
+        ),
+        None => format!("No message “{name}” was completed"),
     }
 }

@@ -1,6 +1,7 @@
 //! A run directory, read back: the only input of the page.
 
-use results::run_directory::FidelityRow;
+use emulation::wiring::NodeKind;
+use proto::technology::Technology;
 use results::run_directory::result::RunResult;
 use results::saturation::{BinTrees, Output, OutputState, Outputs};
 use scenario::measure::value::Value;
@@ -9,7 +10,7 @@ use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
 mod error;
@@ -24,8 +25,8 @@ pub use log::{EventLog, FirstPause};
 pub struct Node {
     /// Its name.
     pub name: String,
-    /// `nic` or `switch`.
-    pub kind: String,
+    /// What it is.
+    pub kind: NodeKind,
     /// 0 for adapters.
     pub level: u8,
 }
@@ -33,25 +34,25 @@ pub struct Node {
 impl Node {
     /// True for an adapter.
     pub fn is_adapter(&self) -> bool {
-        self.kind == "nic"
+        self.kind == NodeKind::Nic
     }
 }
 
-/// `topology.json`.
+/// `topology.json`, with nodes by name.
 #[derive(Deserialize)]
-pub struct Topology {
-    pub(crate) nodes: Vec<Node>,
-    pub(crate) links: Vec<Link>,
+struct Topology {
+    nodes: Vec<Node>,
+    links: Vec<Link>,
     columns: Vec<Vec<String>>,
 }
 
 /// A cable of the fabric: its ends as `node:port`, and its rate in bit/s.
 #[derive(Deserialize)]
-pub(crate) struct Link {
-    pub(crate) a: String,
-    pub(crate) b: String,
-    pub(crate) rate: u64,
-    tech: String,
+struct Link {
+    a: String,
+    b: String,
+    rate: u64,
+    tech: Technology,
 }
 
 /// Least, mean and greatest values by bin.
@@ -78,8 +79,24 @@ pub struct OutputSeries {
     pub queue: Envelope,
     /// Octets in the input buffer of the same port, of the fullest lane.
     pub input: Envelope,
-    /// Totals of the run: data frames sent, marks, notifications received, drops, picoseconds held.
+    /// Totals of the run.
     pub totals: Totals,
+}
+
+impl OutputSeries {
+    /// No rows in any table.
+    fn blank(bins: usize) -> OutputSeries {
+        let none = vec![f64::NAN; bins];
+        let levels = || Envelope { min: none.clone(), mean: none.clone(), max: none.clone() };
+        OutputSeries {
+            hold: none.clone(),
+            pause: none.clone(),
+            sent: none.clone(),
+            queue: levels(),
+            input: levels(),
+            totals: Totals::default(),
+        }
+    }
 }
 
 /// Totals of a port over the run.
@@ -87,14 +104,10 @@ pub struct OutputSeries {
 pub struct Totals {
     /// Data frames sent.
     pub frames: u64,
-    /// Data frames received.
-    pub received: u64,
     /// Time held, on the lane that was held most in each bin.
     pub hold_ps: u64,
     /// Frames marked.
     pub marks: u64,
-    /// Notifications sent.
-    pub notes_tx: u64,
     /// Notifications received.
     pub notes_rx: u64,
     /// Frames lost.
@@ -110,14 +123,6 @@ pub struct Signals {
     pub notes: Vec<f64>,
     /// Frames lost.
     pub drops: Vec<f64>,
-}
-
-impl Signals {
-    /// No signals.
-    fn blank(bins: usize) -> Signals {
-        let none = vec![0.0; bins];
-        Signals { marks: none.clone(), notes: none.clone(), drops: none }
-    }
 }
 
 /// Limits of the reaction points of one flow, by bin.
@@ -141,7 +146,8 @@ pub struct Flow {
 }
 
 /// The fabric in `topology.json`.
-#[derive(Debug)]
+#[derive(Clone, Debug, Deserialize)]
+#[serde(try_from = "Topology")]
 pub struct Graph {
     /// The nodes.
     pub nodes: Vec<Node>,
@@ -151,16 +157,15 @@ pub struct Graph {
     pub outputs: Vec<Output>,
     /// Line rate by output, bit/s.
     pub rates: Vec<u64>,
-    /// `infiniband` or `ethernet`.
-    pub technology: String,
+    /// The technology of all cables.
+    pub technology: Technology,
 }
 
-impl Graph {
+impl TryFrom<Topology> for Graph {
+    type Error = String;
+
     /// Resolves names to indices.
-    ///
-    /// # Errors
-    /// If a cable or a column names an unknown node.
-    pub fn of(topology: Topology) -> Result<Graph, String> {
+    fn try_from(topology: Topology) -> Result<Graph, String> {
         let Topology { nodes, links, columns } = topology;
         let places: BTreeMap<&str, usize> =
             nodes.iter().enumerate().map(|(place, node)| (node.name.as_str(), place)).collect();
@@ -170,22 +175,25 @@ impl Graph {
         let of_end = |end: &str| node(end.rsplit_once(':').map_or(end, |(name, _)| name));
         let (mut outputs, mut rates) = (Vec::new(), Vec::new());
         for link in &links {
-            for (from, to) in [(&link.a, &link.b), (&link.b, &link.a)] {
-                let (sender, receiver) = (of_end(from)?, of_end(to)?);
-                outputs.push(Output {
-                    name: from.clone(),
-                    from: sender,
-                    to: receiver,
-                    level: nodes[sender].level,
-                    far_level: nodes[receiver].level,
-                });
+            for (name, far) in [(&link.a, &link.b), (&link.b, &link.a)] {
+                let (from, to) = (of_end(name)?, of_end(far)?);
+                let (level, far_level) = (nodes[from].level, nodes[to].level);
+                outputs.push(Output { name: name.clone(), from, to, level, far_level });
                 rates.push(link.rate);
             }
         }
         let columns = columns.iter().map(|names| names.iter().map(|n| node(n)).collect());
         let columns = columns.collect::<Result<Vec<Vec<usize>>, String>>()?;
-        let technology = links.first().map_or(String::new(), |link| link.tech.clone());
+        let technology = links.first().map_or(Technology::Infiniband, |link| link.tech);
         Ok(Graph { columns, outputs, rates, technology, nodes })
+    }
+}
+
+impl Graph {
+    /// The index of each output by its name, `node:port`.
+    pub fn ports(&self) -> BTreeMap<String, usize> {
+        let named = self.outputs.iter().enumerate();
+        named.map(|(place, output)| (output.name.clone(), place)).collect()
     }
 }
 
@@ -194,17 +202,9 @@ impl Graph {
 pub struct Run {
     /// `run.json`.
     pub result: RunResult,
-    /// The nodes.
-    pub nodes: Vec<Node>,
-    /// Nodes from left to right in the unfolded picture.
-    pub columns: Vec<Vec<usize>>,
-    /// Both directions of every cable.
-    pub outputs: Outputs,
-    /// Line rate by output, bit/s.
-    pub rates: Vec<u64>,
-    /// `infiniband` or `ethernet`.
-    pub technology: String,
-    /// Bins of the grid.
+    /// The fabric.
+    pub graph: Graph,
+    /// Bins of the grid, at least one.
     pub bins: usize,
     /// State of each output.
     pub series: Vec<OutputSeries>,
@@ -235,66 +235,43 @@ impl Run {
     /// If a file is missing, or is not what a run writes.
     pub fn load(folder: &Path) -> Result<Run, ReportError> {
         let result: RunResult = json(&folder.join("run.json"))?;
-        let topology: Topology = json(&folder.join("topology.json"))?;
-        let mut run = Run::frame(result, topology)
-            .map_err(|why| content(&folder.join("topology.json"), why))?;
+        let graph: Graph = json(&folder.join("topology.json"))?;
+        let bins = result.grid.bins.max(1) as usize;
+        let none = || vec![0.0; bins];
+        let mut run = Run {
+            series: vec![OutputSeries::blank(bins); graph.outputs.len()],
+            received: vec![vec![f64::NAN; bins]; graph.nodes.len()],
+            signals: Signals { marks: none(), notes: none(), drops: none() },
+            flows: tables::all(&folder.join("flows.csv"))?,
+            counters: tables::all(&folder.join("counters.csv"))?,
+            scenario: text(&folder.join("scenario.toml"))?,
+            throttles: BTreeMap::new(),
+            log: EventLog::default(),
+            lateness: Vec::new(),
+            moments: Vec::new(),
+            result,
+            graph,
+            bins,
+        };
         tables::ports(&mut run, &folder.join("ports.csv"))?;
         tables::queues(&mut run, &folder.join("queues.csv"))?;
         tables::rates(&mut run, &folder.join("rates.csv"))?;
-        run.flows = tables::all(&folder.join("flows.csv"))?;
+        tables::lateness(&mut run, &folder.join("fidelity.csv"))?;
         run.log = log::read(&run, &folder.join("events.jsonl"))?;
-        run.counters = tables::all(&folder.join("counters.csv"))?;
-        let late: Vec<FidelityRow> = tables::all(&folder.join("fidelity.csv"))?;
-        run.lateness = lateness(&run, &late);
-        run.scenario = text(&folder.join("scenario.toml"))?;
-        run.moments = (0..run.bins).map(|bin| run.outputs.trees(&run.sights(bin))).collect();
+        let long_queue = run.result.saturation.long_queue_bytes;
+        let outputs = Outputs::new(run.graph.outputs.clone(), long_queue);
+        run.moments = (0..bins).map(|bin| outputs.trees(&run.states(bin))).collect();
         Ok(run)
     }
 
-    /// A run without the content of its tables.
-    fn frame(result: RunResult, topology: Topology) -> Result<Run, String> {
-        let Graph { nodes, columns, outputs, rates, technology } = Graph::of(topology)?;
-        let bins = result.grid.bins as usize;
-        let blank = vec![f64::NAN; bins];
-        let levels = || Envelope { min: blank.clone(), mean: blank.clone(), max: blank.clone() };
-        let series = OutputSeries {
-            hold: blank.clone(),
-            pause: blank.clone(),
-            sent: blank.clone(),
-            queue: levels(),
-            input: levels(),
-            totals: Totals::default(),
-        };
-        let long_queue = result.saturation.long_queue_bytes;
-        Ok(Run {
-            series: vec![series; outputs.len()],
-            received: vec![blank; nodes.len()],
-            technology,
-            outputs: Outputs::new(outputs, long_queue),
-            result,
-            nodes,
-            columns,
-            rates,
-            signals: Signals::blank(bins),
-            bins,
-            throttles: BTreeMap::new(),
-            flows: Vec::new(),
-            log: EventLog::default(),
-            lateness: Vec::new(),
-            counters: Vec::new(),
-            moments: Vec::new(),
-            scenario: String::new(),
-        })
-    }
-
-    fn sights(&self, bin: usize) -> Vec<OutputState> {
+    fn states(&self, bin: usize) -> Vec<OutputState> {
         let number = |value: f64| if value.is_finite() { value } else { 0.0 };
-        let sight = |series: &OutputSeries| OutputState {
+        let state = |series: &OutputSeries| OutputState {
             hold: number(series.hold[bin]),
             queue: number(series.queue.mean[bin]),
             sent: number(series.sent[bin]),
         };
-        self.series.iter().map(sight).collect()
+        self.series.iter().map(state).collect()
     }
 
     /// One τ, the time of a full frame on the default link, in picoseconds.
@@ -343,13 +320,12 @@ impl Run {
 
     /// The bin at a time in picoseconds.
     pub fn bin_at(&self, ps: u64) -> usize {
-        let place = (ps / self.result.grid.dt_ps.max(1)) as usize;
-        place.min(self.bins.saturating_sub(1))
+        ((ps / self.result.grid.dt_ps.max(1)) as usize).min(self.bins - 1)
     }
 
     /// The first output of a node; an adapter has only one.
     pub fn output_of(&self, node: usize) -> Option<usize> {
-        self.outputs.all.iter().position(|output| output.from == node)
+        self.graph.outputs.iter().position(|output| output.from == node)
     }
 
     /// The other direction of the same cable, whose port `output` leads to.
@@ -365,8 +341,8 @@ impl Run {
 
     /// Adapters in the order of the fabric's picture.
     pub fn adapters(&self) -> Vec<usize> {
-        let first = self.columns.first().cloned().unwrap_or_default();
-        first.into_iter().filter(|node| self.nodes[*node].is_adapter()).collect()
+        let first = self.graph.columns.iter().take(1).flatten().copied();
+        first.filter(|node| self.graph.nodes[*node].is_adapter()).collect()
     }
 
     /// The mean of a series from one time to another, in picoseconds, over the bins whose middle lies
@@ -376,15 +352,16 @@ impl Run {
             let ps = self.middle(*bin) * self.tau_ps();
             ps >= from_ps as f64 && ps < to_ps as f64
         };
-        mean((0..series.len()).filter(inside).map(|bin| series[bin]))
+        mean((0..series.len()).filter(inside).map(|bin| series[bin]), 0)
     }
 }
 
-/// The mean of the values that are numbers.
-pub fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+/// The mean of the values that are numbers; of less than `among` the others count as zero.
+pub fn mean(values: impl Iterator<Item = f64>, among: usize) -> Option<f64> {
     let known = values.filter(|value| value.is_finite());
     let (sum, n) = known.fold((0.0, 0), |(sum, n), value| (sum + value, n + 1));
-    (n > 0).then(|| sum / f64::from(n))
+    let among = among.max(n);
+    (among > 0).then(|| sum / among as f64)
 }
 
 /// The greatest of the values that are numbers, at least 0.
@@ -392,25 +369,9 @@ pub fn most<'a>(values: impl IntoIterator<Item = &'a f64>) -> f64 {
     values.into_iter().copied().fold(0.0, f64::max)
 }
 
-fn lateness(run: &Run, rows: &[FidelityRow]) -> Vec<f64> {
-    if rows.is_empty() {
-        return Vec::new();
-    }
-    let mut worst = vec![f64::NAN; run.bins];
-    for row in rows {
-        let bin = run.bin_at(row.t_ps + row.dt_ps / 2);
-        let late = run.in_tau(row.late_ps_p99);
-        if let Some(value) = worst.get_mut(bin) {
-            *value = value.max(late);
-        }
-    }
-    worst
-}
-
 /// The text of a file.
 fn text(file: &Path) -> Result<String, ReportError> {
-    std::fs::read_to_string(file)
-        .map_err(|source| ReportError::Read { file: file.to_owned(), source })
+    io::read_to_string(open(file)?).map_err(|source| unread(file, source))
 }
 
 /// A JSON file of a run directory.
@@ -423,16 +384,22 @@ pub(crate) fn each_event(
     file: &Path,
     mut each: impl FnMut(&str) -> Result<(), serde_json::Error>,
 ) -> Result<(), ReportError> {
-    let unread = |source| ReportError::Read { file: file.to_owned(), source };
-    let log = BufReader::new(File::open(file).map_err(unread)?);
-    for (place, line) in log.lines().enumerate() {
-        let wrong = |error| content(file, format_args!("line {}: {error}", place + 1));
-        each(&line.map_err(unread)?).map_err(wrong)?;
+    for (place, line) in BufReader::new(open(file)?).lines().enumerate() {
+        let line = line.map_err(|source| unread(file, source))?;
+        each(&line).map_err(|error| content(file, format_args!("line {}: {error}", place + 1)))?;
     }
     Ok(())
 }
 
-/// The error of a file that is not what a run writes.
+fn open(file: &Path) -> Result<File, ReportError> {
+    File::open(file).map_err(|source| unread(file, source))
+}
+
+fn unread(file: &Path, source: io::Error) -> ReportError {
+    ReportError::Read { file: file.to_owned(), source }
+}
+
+/// The error of a file that has no valid content.
 fn content(file: &Path, why: impl Display) -> ReportError {
     ReportError::Content { file: file.to_owned(), why: why.to_string() }
 }

@@ -8,6 +8,7 @@ use super::leaves::{self, Drawn};
 use super::sheet::{GUTTER, Picture, Sheet};
 use chart::{number, palette, quantiles, words};
 use maud::{Markup, html};
+use proto::technology::Technology;
 use scenario::figures::FigureName;
 use std::collections::BTreeSet;
 
@@ -57,9 +58,9 @@ pub fn section(facts: &Facts<'_>) -> Markup {
 
 /// What a held frame waits for, and how its link is said to be.
 fn waits(facts: &Facts<'_>) -> (&'static str, &'static str) {
-    match facts.run.run.technology.as_str() {
-        "ethernet" => ("paused by PFC or PAUSE", "paused"),
-        _ => ("had no credit", "waiting for credit"),
+    match facts.run.run.graph.technology {
+        Technology::Ethernet => ("paused by PFC or PAUSE", "paused"),
+        Technology::Infiniband => ("had no credit", "waiting for credit"),
     }
 }
 
@@ -87,7 +88,7 @@ fn which(side: &Side<'_>) -> &'static str {
 fn layout(facts: &Facts<'_>, side: &Side<'_>, width: f64) -> Layout {
     let drawn = &side.drawn;
     let (senders, receivers) = (drawn.rows(&facts.senders), drawn.rows(&facts.receivers()));
-    layout::place(&drawn.into(), &senders, &receivers, width)
+    layout::place(drawn, &senders, &receivers, width)
 }
 
 /// A run's fabric. What may be a root at another time is on a page that has a cursor.
@@ -223,7 +224,7 @@ fn ends(facts: &Facts<'_>, side: &Side<'_>, layout: &Layout, bin: Option<usize>)
 }
 
 fn row_name(drawn: &Drawn, node: usize) -> Markup {
-    quantiles::shortened(&drawn.nodes[node].name, 7)
+    quantiles::shortened(&drawn.graph.nodes[node].name, 7)
 }
 
 fn is_hot(facts: &Facts<'_>, side: &Side<'_>, node: usize) -> bool {
@@ -258,7 +259,7 @@ pub fn source_names(drawn: &Drawn, layout: &Layout) -> Markup {
     let names: Vec<(f64, usize)> = if drawn.is_by_leaf || rows.len() <= NAMES_MAX {
         sources.iter().map(|(node, y)| (*y, *node)).collect()
     } else {
-        let leaves = leaves::of(&drawn.outputs, &rows);
+        let leaves = leaves::of(&drawn.graph.outputs, &rows);
         let middle = |leaf: &leaves::Leaf| sources[leaf.first + leaf.count / 2].1;
         leaves.iter().filter_map(|leaf| Some((middle(leaf), leaf.switch?))).collect()
     };
@@ -276,7 +277,7 @@ pub fn source_names(drawn: &Drawn, layout: &Layout) -> Markup {
 
 /// Left of three dots there is room for the number of a leaf alone.
 fn source_name(drawn: &Drawn, node: usize) -> Markup {
-    let name = &drawn.nodes[node].name;
+    let name = &drawn.graph.nodes[node].name;
     let number = &name[layout::stem(name).len()..];
     if drawn.is_by_leaf && !number.is_empty() {
         return quantiles::shortened(number, 5);
@@ -326,7 +327,7 @@ pub fn series(facts: &Facts<'_>, columns: &mut Columns) {
         for output in &lines {
             let held = drawn.held(side.run, *output);
             columns.add(format!("{number}.h{output}"), &held.mean, 0.004);
-            if drawn.is_by_leaf && drawn.outputs[*output].level == 0 {
+            if drawn.is_by_leaf && drawn.graph.outputs[*output].level == 0 {
                 columns.add(format!("{number}.h{output}{least}"), &held.min, 0.004);
                 columns.add(format!("{number}.h{output}{most}"), &held.max, 0.004);
             }
@@ -399,7 +400,7 @@ fn sentence(facts: &Facts<'_>, side: &Side<'_>) -> (Vec<(String, Figure)>, Strin
     let Some(bin) = side.bin_at(facts.cursor()) else {
         return (Vec::new(), "This run had ended by then.".to_owned());
     };
-    let outputs = format!(" of {} outputs are {}, ", side.run.outputs.all.len(), waits(facts).1);
+    let outputs = format!(" of {} outputs are {}, ", side.run.graph.outputs.len(), waits(facts).1);
     let mut parts = vec![
         (String::new(), ("held", 0, side.held[bin])),
         (outputs, ("sheld", 0, side.sources_held[bin])),

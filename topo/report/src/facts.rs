@@ -4,8 +4,7 @@ use super::data::{self, Run};
 use super::leaves::Drawn;
 use chart::number;
 use proto::congestion::schemes::{self, Signals};
-use proto::technology::Technology;
-use results::run_directory::result::Definition;
+use results::run_directory::result::{Definition, Phase};
 use results::saturation::HELD;
 use results::verdict::{Judgement, Verdict};
 use scenario::measure::value::Value;
@@ -68,7 +67,7 @@ impl<'a> Facts<'a> {
         let both = || std::iter::once(run).chain(base);
         let hot_names: BTreeSet<&str> = both().flat_map(hot_names).collect();
         let takes_part = |of: &dyn Fn(&Run, usize) -> f64, node: usize| {
-            both().any(|run| node < run.nodes.len() && of(run, node) > TRACE)
+            both().any(|run| node < run.graph.nodes.len() && of(run, node) > TRACE)
         };
         let receives = |run: &Run, node: usize| data::most(&run.received[node]);
         let sends = |run: &Run, node: usize| {
@@ -76,15 +75,15 @@ impl<'a> Facts<'a> {
         };
         let receivers: Vec<usize> =
             run.adapters().into_iter().filter(|node| takes_part(&receives, *node)).collect();
-        let is_hot = |node: &usize| hot_names.contains(run.nodes[*node].name.as_str());
+        let is_hot = |node: &usize| hot_names.contains(run.graph.nodes[*node].name.as_str());
         let (hot, cold): (Vec<usize>, Vec<usize>) = receivers.into_iter().partition(is_hot);
         let senders = run.adapters().into_iter().filter(|node| takes_part(&sends, *node)).collect();
         let side = |run: &'a Run, name, role, number| Side {
             cold: mean_of(run, &cold),
             hot: mean_of(run, &hot),
             held: counted(run, |_| true),
-            sources_held: counted(run, |output| run.outputs.all[output].level == 0),
-            drawn: Drawn::of(run),
+            sources_held: counted(run, |output| run.graph.outputs[output].level == 0),
+            drawn: Drawn::of(&run.graph),
             run,
             name,
             role,
@@ -107,6 +106,16 @@ impl<'a> Facts<'a> {
         self.base.iter().chain(std::iter::once(&self.run))
     }
 
+    /// The mean of a series over the measured window.
+    pub fn window_mean(&self, side: &Side<'_>, series: &[f64]) -> Option<f64> {
+        side.run.mean_over(series, self.window.0, self.window.1)
+    }
+
+    /// Role of the colour of a port in a run: hot ports of the run have one of their own.
+    pub fn role(&self, side: &Side<'_>, node: usize) -> &'static str {
+        if side.role == "run" && self.hot.contains(&node) { "hot" } else { side.role }
+    }
+
     /// The adapters that receive, in the order of the fabric's picture.
     pub fn receivers(&self) -> Vec<usize> {
         let receives = |node: &usize| self.cold.contains(node) || self.hot.contains(node);
@@ -121,12 +130,11 @@ impl<'a> Facts<'a> {
 
     /// The hot adapters as text; empty if there are none.
     pub fn hot_names(&self) -> String {
-        let names: Vec<&str> =
-            self.hot.iter().map(|node| self.run.run.nodes[*node].name.as_str()).collect();
-        match names.as_slice() {
+        let name = |node: usize| &self.run.run.graph.nodes[node].name;
+        match self.hot.as_slice() {
             [] => String::new(),
-            [one] => (*one).to_owned(),
-            [one, two] => format!("{one} and {two}"),
+            [one] => name(*one).clone(),
+            [one, two] => format!("{} and {}", name(*one), name(*two)),
             many => format!("{} hot ports", many.len()),
         }
     }
@@ -134,7 +142,7 @@ impl<'a> Facts<'a> {
     /// The cold receivers as text.
     pub fn cold_words(&self) -> String {
         match (self.cold.len(), self.hot.is_empty()) {
-            (1, _) => self.run.run.nodes[self.cold[0]].name.clone(),
+            (1, _) => self.run.run.graph.nodes[self.cold[0]].name.clone(),
             (n, true) => format!("{n} ports"),
             (n, false) => format!("{n} other ports"),
         }
@@ -144,18 +152,14 @@ impl<'a> Facts<'a> {
     pub fn differences(&self) -> Vec<String> {
         let Some(base) = &self.base else { return Vec::new() };
         let (run, base) = (self.run.run, base.run);
-        let mut found = Vec::new();
-        if run.result.seed != base.result.seed {
-            found.push("seed differs".to_owned());
-        }
         let graph = |run: &Run| run.result.files.get("topology.json").map(|f| f.sha256.clone());
-        if graph(run) != graph(base) {
-            found.push("fabric differs".to_owned());
-        }
-        if run.result.backend != base.result.backend {
-            found.push("back-end differs".to_owned());
-        }
-        found
+        let all = [
+            ("seed", run.result.seed != base.result.seed),
+            ("fabric", graph(run) != graph(base)),
+            ("back-end", run.result.backend != base.result.backend),
+        ];
+        let differing = all.into_iter().filter(|(_, differs)| *differs);
+        differing.map(|(what, _)| format!("{what} differs")).collect()
     }
 }
 
@@ -164,6 +168,11 @@ impl Side<'_> {
     pub fn bin_at(&self, tau: f64) -> Option<usize> {
         let bin = (tau / self.run.bin_tau().max(1e-9)) as usize;
         (bin < self.run.bins).then_some(bin)
+    }
+
+    /// What a port received at a time in τ, over the rate of its line; NaN after the end of the run.
+    pub fn received_at(&self, tau: f64, node: usize) -> f64 {
+        self.bin_at(tau).map_or(f64::NAN, |bin| self.run.received[node][bin])
     }
 }
 
@@ -195,24 +204,22 @@ fn hot_names(run: &Run) -> impl Iterator<Item = &str> {
     let hot = weights
         .into_iter()
         .filter(move |(_, (bins, weight))| *bins as f64 >= least_bins && *weight as f64 >= least);
-    let fed = hot.map(|(root, _)| &run.nodes[run.outputs.all[root].to]);
+    let fed = hot.map(|(root, _)| &run.graph.nodes[run.graph.outputs[root].to]);
     fed.filter(|node| node.is_adapter()).map(|node| node.name.as_str())
 }
 
 fn mean_of(run: &Run, nodes: &[usize]) -> Vec<f64> {
     let mean = |bin: usize| {
         let values = nodes.iter().filter_map(|node| run.received.get(*node)).map(|s| s[bin]);
-        data::mean(values).unwrap_or(f64::NAN)
+        data::mean(values, 0).unwrap_or(f64::NAN)
     };
     (0..run.bins).map(mean).collect()
 }
 
 /// Number of held outputs of a kind, by bin.
 fn counted(run: &Run, of: impl Fn(usize) -> bool) -> Vec<f64> {
-    let chosen: Vec<usize> = (0..run.series.len()).filter(|output| of(*output)).collect();
-    let count = |bin: usize| {
-        chosen.iter().filter(|output| run.series[**output].hold[bin] >= HELD).count() as f64
-    };
+    let is_held = |output: &usize, bin: usize| of(*output) && run.series[*output].hold[bin] >= HELD;
+    let count = |bin| (0..run.series.len()).filter(|output| is_held(output, bin)).count() as f64;
     (0..run.bins).map(count).collect()
 }
 
@@ -227,23 +234,27 @@ fn window(run: &Run) -> (u64, u64) {
 /// The expectations by importance: those in the scenario's sentence, then those over the
 /// same window as the first of them, then the others, each in the order of the scenario.
 pub fn leading(run: &Run) -> Vec<&Judgement> {
-    let named = run.result.say.iter().flat_map(|said| &said.measures);
     let all = &run.result.expectations;
-    let mut order: Vec<&Judgement> =
-        named.filter_map(|name| all.iter().find(|judged| judged.measure == *name)).collect();
+    let of = |name: &String| all.iter().find(|judged| judged.measure == *name);
+    let said = run.result.say.iter().flat_map(|said| &said.measures);
+    let named: Vec<&Judgement> = said.filter_map(of).collect();
     let window = |judged: &Judgement| {
         let definition = run.result.definitions.get(&judged.measure);
         definition.map(|definition| (definition.from_ps, definition.to_ps))
     };
-    let first = order.first().and_then(|judged| window(judged));
-    let (same, others): (Vec<&Judgement>, Vec<&Judgement>) =
-        all.iter().partition(|judged| first.is_some() && window(judged) == first);
-    for judged in same.into_iter().chain(others) {
-        if !order.iter().any(|known| std::ptr::eq(*known, judged)) {
-            order.push(judged);
-        }
-    }
+    let first = named.first().and_then(|judged| window(judged));
+    let rank = |judged: &&Judgement| {
+        let place = named.iter().position(|one| std::ptr::eq(*one, *judged));
+        (place.unwrap_or(named.len()), first.is_none() || window(judged) != first)
+    };
+    let mut order: Vec<&Judgement> = all.iter().collect();
+    order.sort_by_key(rank);
     order
+}
+
+/// The name of a measure as the begin of a sentence.
+pub fn title(judged: &Judgement) -> String {
+    number::sentence(&number::words(&judged.measure))
 }
 
 /// The unit of a measure, as a suffix of its value.
@@ -306,12 +317,12 @@ fn found(run: &Run) -> String {
         None => "The run came to its end; nothing was expected of it.".to_owned(),
         Some(judged) => {
             let unit = unit(run.result.definitions.get(&judged.measure));
-            let name = number::sentence(&number::words(&judged.measure));
             let others = match count {
-                1 => "as expected".to_owned(),
-                n => format!("as expected, and so are {} other measures", n - 1),
+                1 => String::new(),
+                n => format!(", and so are {} other measures", n - 1),
             };
-            format!("{name}: {}{unit}, {others}.", written(judged.value.as_ref()))
+            let value = written(judged.value.as_ref());
+            format!("{}: {value}{unit}, as expected{others}.", title(judged))
         }
     }
 }
@@ -326,15 +337,12 @@ fn worst_miss(run: &Run) -> String {
     let Some(judged) = missed.max_by(|a, b| miss(a).total_cmp(&miss(b))) else {
         return found(run);
     };
-    let name = number::sentence(&number::words(&judged.measure));
     let unit = unit(result.definitions.get(&judged.measure));
-    match &judged.value {
-        None => format!("{name} has no value; {} was expected.", accepted(judged)),
-        Some(value) => {
-            let value = written(Some(value));
-            format!("{name}: {value}{unit}; {} was expected.", accepted(judged))
-        }
-    }
+    let value = match &judged.value {
+        None => " has no value".to_owned(),
+        value => format!(": {}{unit}", written(value.as_ref())),
+    };
+    format!("{}{value}; {} was expected.", title(judged), accepted(judged))
 }
 
 /// Distance of a value from the bound that it misses, as a share of the bound.
@@ -348,8 +356,7 @@ fn miss(judged: &Judgement) -> f64 {
 
 /// The names of marks and notifications in a run, by its scheme and technology.
 pub fn signals(run: &Run) -> Signals {
-    let on_ethernet = run.technology == Technology::Ethernet.to_string();
-    let technology = if on_ethernet { Technology::Ethernet } else { Technology::Infiniband };
+    let technology = run.graph.technology;
     let scheme = schemes::find(&run.result.scheme);
     scheme.map_or(Signals::of(technology), |scheme| scheme.signals_on(technology))
 }
@@ -357,15 +364,13 @@ pub fn signals(run: &Run) -> Signals {
 /// The title of the picture of the fabric.
 pub fn standstill(facts: &Facts<'_>) -> String {
     let run = facts.run.run;
-    let waiting = |side: &Side<'_>| {
-        let mean = side.run.mean_over(&side.held, facts.window.0, facts.window.1);
-        mean.unwrap_or(0.0).round() as u64
-    };
     if let Some(base) = &facts.base {
+        let waiting =
+            |side: &Side<'_>| facts.window_mean(side, &side.held).unwrap_or(0.0).round() as u64;
         return format!(
             "In the measured window {} of {} outputs wait with {}, {} with {}",
             waiting(base),
-            base.run.outputs.all.len(),
+            base.run.graph.outputs.len(),
             base.name,
             waiting(&facts.run),
             facts.run.name
@@ -373,7 +378,7 @@ pub fn standstill(facts: &Facts<'_>) -> String {
     }
     let Some(tree) = run.result.saturation.trees.first().filter(|tree| tree.size > 0) else {
         return match run.result.saturation.strays.first() {
-            None => format!("Nothing stands still on {} outputs", run.outputs.all.len()),
+            None => format!("Nothing stands still on {} outputs", run.graph.outputs.len()),
             Some(stray) => {
                 let n = run.result.saturation.strays.len() as u64;
                 let n = number::count(n, "output was", "outputs were");
@@ -401,22 +406,15 @@ pub fn over_time(facts: &Facts<'_>) -> String {
     };
     let phases = &facts.run.run.result.phases;
     if (2..=4).contains(&phases.len()) {
-        let steps: Vec<String> = phases
-            .iter()
-            .filter_map(|phase| {
-                let mean = mean(&facts.run, phase.from_ps, phase.to_ps)?;
-                Some(format!("{mean} in “{}”", phase.name))
-            })
-            .collect();
-        let before = facts.base.as_ref().map(|base| {
-            let steps = phases.iter().filter_map(|p| mean(base, p.from_ps, p.to_ps));
-            format!("; with {} {}", base.name, steps.collect::<Vec<_>>().join(", "))
+        let steps = |side: &Side<'_>, written: &dyn Fn(String, &Phase) -> String| {
+            let step = |p: &Phase| Some(written(mean(side, p.from_ps, p.to_ps)?, p));
+            phases.iter().filter_map(step).collect::<Vec<_>>().join(", ")
+        };
+        let before = facts.base.as_ref().map_or(String::new(), |base| {
+            format!("; with {} {}", base.name, steps(base, &|mean, _| mean))
         });
-        return format!(
-            "{who} received {} of line rate{}",
-            steps.join(", "),
-            before.unwrap_or_default()
-        );
+        let steps = steps(&facts.run, &|mean, phase| format!("{mean} in “{}”", phase.name));
+        return format!("{who} received {steps} of line rate{before}");
     }
     let (from, to) = facts.window;
     let before = facts.base.as_ref().and_then(|base| Some((mean(base, from, to)?, &base.name)));

@@ -9,6 +9,7 @@ use super::sheet::{self, Picture, Sheet};
 use chart::path::Precision;
 use chart::{number, scale, words};
 use maud::{Markup, html};
+use results::run_directory::result::Phase;
 use results::verdict::Verdict;
 use scenario::figures::FigureName;
 
@@ -31,9 +32,9 @@ pub const UNIT: f64 = 1_000.0;
 /// The lower and the upper end of panels, their axis being from zero to one.
 const LOW: f64 = -0.03;
 const HIGH: f64 = 1.04;
-/// Between two ticks of time, at least.
+/// Least distance of two ticks of time,
 const TICK: f64 = 90.0;
-/// … but about so many of them there are.
+/// and their least number, approximately.
 const TICKS: usize = 4;
 
 /// The content of the figure for the page, for print and as a table.
@@ -72,33 +73,18 @@ impl<'a> Figure<'a> {
             let Panel { name, unit, scale, .. } = *panel;
             panel.shown().map(move |series| Shown { panel: name, unit, scale, series })
         });
-        let strips = self.lanes.strips().iter().map(|strip| (strip.unit, &strip.series));
-        let late = self.lanes.late().map(|late| ("frame_times", late));
-        let lanes = strips.chain(late);
-        panels.chain(lanes.map(|(unit, series)| Shown {
-            panel: "events",
-            unit,
-            scale: 1.0,
-            series,
-        }))
+        let shown = |(unit, series)| Shown { panel: "events", unit, scale: 1.0, series };
+        panels.chain(self.lanes.series().map(shown))
     }
 
     /// Adds the series that the cursor reads to the data of the page.
     pub fn carry(&self, columns: &mut Columns) {
-        let of_panel = |panel: &'_ Panel<'a>| -> Vec<(String, f64, Vec<f64>)> {
-            let carried = panel.series.iter().filter_map(|series| {
-                let (key, step) = series.carried.clone()?;
-                Some((key, step, series.mean.iter().map(|value| value / panel.scale).collect()))
-            });
-            carried.collect()
-        };
-        for (key, step, values) in self.panels.iter().flat_map(of_panel) {
-            columns.add(key, &values, step);
-        }
-        let strips = self.lanes.strips().iter().map(|strip| &strip.series);
-        for series in strips.chain(self.lanes.late()) {
+        let lanes = self.lanes.series().map(|(_, series)| (1.0, series));
+        let panels = self.panels.iter().flat_map(|p| p.series.iter().map(|s| (p.scale, s)));
+        for (scale, series) in panels.chain(lanes) {
             if let Some((key, step)) = &series.carried {
-                columns.add(key.clone(), &series.mean, *step);
+                let values: Vec<f64> = series.mean.iter().map(|value| value / scale).collect();
+                columns.add(key.clone(), &values, *step);
             }
         }
     }
@@ -161,8 +147,7 @@ pub fn precision(facts: &Facts<'_>) -> Precision {
     if finest >= 20.0 { Precision::Whole } else { Precision::Hundredths }
 }
 
-/// The line of a series in data coordinates; `top` is the value at the end of the axis, and a ratio has 1.
-/// one.
+/// The line of a series in data coordinates; `top` is the value at the end of the axis.
 pub fn trace(side: &Side<'_>, series: &[f64], top: f64, precision: Precision) -> String {
     let points = series.iter().enumerate();
     let points = points.map(|(bin, value)| (side.run.middle(bin), -value / top * UNIT));
@@ -210,7 +195,8 @@ fn late(facts: &Facts<'_>) -> Markup {
     }
 }
 
-fn shown(value: f64, digits: usize) -> String {
+/// A value with so many digits behind the point, or a dash for NaN.
+pub fn shown(value: f64, digits: usize) -> String {
     if value.is_finite() { format!("{value:.digits$}") } else { "–".to_owned() }
 }
 
@@ -258,27 +244,25 @@ fn cursor(facts: &Facts<'_>, sheet: &Sheet, bottom: f64) -> Markup {
 /// The figure as a table: means by phase.
 fn numbers(facts: &Facts<'_>) -> Markup {
     let phases = &facts.run.run.result.phases;
-    let rows: Vec<(String, &Side<'_>, &Vec<f64>)> = facts
-        .sides()
-        .flat_map(|side| {
-            let cold = (!facts.cold.is_empty())
-                .then(|| (format!("{}: {}", side.name, facts.cold_words()), side, &side.cold));
-            let hot = (!facts.hot.is_empty())
-                .then(|| (format!("{}: {}", side.name, facts.hot_names()), side, &side.hot));
-            cold.into_iter().chain(hot)
-        })
-        .collect();
+    let of_side = |side: &Side<'_>| {
+        let cold = (facts.cold_words(), &side.cold, &facts.cold);
+        let hot = (facts.hot_names(), &side.hot, &facts.hot);
+        let known = [cold, hot].into_iter().filter(|(.., nodes)| !nodes.is_empty());
+        let row = |(words, series, _): (String, &Vec<f64>, _)| {
+            let mean = |phase: &Phase| side.run.mean_over(series, phase.from_ps, phase.to_ps);
+            (format!("{}: {words}", side.name), phases.iter().map(mean).collect::<Vec<_>>())
+        };
+        known.map(row).collect::<Vec<_>>()
+    };
+    let rows: Vec<(String, Vec<Option<f64>>)> = facts.sides().flat_map(of_side).collect();
     html! {
         @if !phases.is_empty() && !rows.is_empty() {
             details {
                 summary { "The same in numbers: received over line rate, mean by phase" }
                 div class="scroll" tabindex="0" role="region" aria-label="Means by phase" { table {
                     thead { tr { th { "run" } @for phase in phases { th class="n" { (phase.name) } } } }
-                    tbody { @for (name, side, series) in rows { tr {
-                        td { (name) }
-                        @for phase in phases {
-                            td class="n" { (number::measured_or_dash(side.run.mean_over(series, phase.from_ps, phase.to_ps))) }
-                        }
+                    tbody { @for (name, means) in rows { tr {
+                        td { (name) } @for mean in means { td class="n" { (number::measured_or_dash(mean)) } }
                     } } }
                 } }
             }

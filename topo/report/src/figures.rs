@@ -23,83 +23,71 @@ pub struct File {
     pub text: String,
 }
 
-/// Draws a figure, if there is anything to draw.
-type Draw<'a> = dyn Fn(&Sheet) -> Option<Picture> + 'a;
+/// A figure: name, title, how to read it, drawing on a sheet if there is anything to draw, table.
+type Printed<'a> =
+    (FigureName, String, &'static str, &'a dyn Fn(&Sheet) -> Option<Picture>, String);
 
-/// A figure: name, title, how to read it, drawing, table.
-struct Printed<'a> {
-    name: FigureName,
-    finding: String,
-    how: &'static str,
-    draw: Box<Draw<'a>>,
-    table: String,
-}
-
-/// All figures of the page as files.
+/// All figures of the page as files: an SVG for each sheet and the table, or nothing if the page has no picture.
 pub fn files<'a>(facts: &'a Facts<'a>, figure: &'a Figure<'a>) -> Vec<File> {
     let longest_waits = LongestWaits::of(facts);
-    let figures = [
-        Printed {
-            name: FigureName::Fabric,
-            finding: facts::standstill(facts),
-            how: "A line stands out by the share of time in which a frame was ready there and had to wait; bars show what each port receives.",
-            draw: Box::new(|sheet| Some(fabric::printed(facts, sheet))),
-            table: table::fabric(facts),
-        },
-        Printed {
-            name: FigureName::OverTime,
-            finding: facts::over_time(facts),
-            how: figure::HOW,
-            draw: Box::new(|sheet| Some(figure.draw(sheet))),
-            table: table::over_time(figure),
-        },
-        Printed {
-            name: FigureName::EveryPort,
-            finding: ports::finding(facts),
-            how: "Received over time, from nothing to one line rate, all on one scale.",
-            draw: Box::new(|sheet| Some(ports::printed(facts, sheet))),
-            table: table::every_port(facts),
-        },
-        Printed {
-            name: FigureName::CompletionTimes,
-            finding: completion::finding(facts),
-            how: "A line from the first per cent of messages to the last, the middle half thick, the median a dot.",
-            draw: Box::new(|sheet| completion::printed(facts, sheet.width)),
-            table: table::completion_times(facts),
-        },
-        Printed {
-            name: FigureName::WaitedLongest,
-            finding: longest_waits.title(),
-            how: "Share of the measured window in which a frame was ready and had to wait.",
-            draw: Box::new(|sheet| longest_waits.draw(sheet.width)),
-            table: table::waited_longest(facts, &longest_waits),
-        },
+    let figures: [Printed<'_>; 5] = [
+        (
+            FigureName::Fabric,
+            facts::standstill(facts),
+            "A line stands out by the share of time in which a frame was ready there and had to wait; bars show what each port receives.",
+            &|sheet| Some(fabric::printed(facts, sheet)),
+            table::fabric(facts),
+        ),
+        (
+            FigureName::OverTime,
+            facts::over_time(facts),
+            figure::HOW,
+            &|sheet| Some(figure.draw(sheet)),
+            table::over_time(figure),
+        ),
+        (
+            FigureName::EveryPort,
+            ports::finding(facts),
+            "Received over time, from nothing to one line rate, all on one scale.",
+            &|sheet| Some(ports::printed(facts, sheet)),
+            table::every_port(facts),
+        ),
+        (
+            FigureName::CompletionTimes,
+            completion::finding(facts),
+            "A line from the first per cent of messages to the last, the middle half thick, the median a dot.",
+            &|sheet| completion::printed(facts, sheet.width),
+            table::completion_times(facts),
+        ),
+        (
+            FigureName::WaitedLongest,
+            longest_waits.title(),
+            "Share of the measured window in which a frame was ready and had to wait.",
+            &|sheet| longest_waits.draw(sheet.width),
+            table::waited_longest(facts, &longest_waits),
+        ),
     ];
-    figures.iter().flat_map(|printed| printed.files(facts)).collect()
-}
-
-impl Printed<'_> {
-    /// One SVG for each sheet, and the table; nothing if the page has no picture.
-    fn files(&self, facts: &Facts<'_>) -> Vec<File> {
-        let is_unsure = facts.run.run.result.verdict == Verdict::Inconclusive;
-        let like = likeness(&facts.run.run.result, self.name);
-        let like = like.map_or(String::new(), |like| format!("Like {like}. "));
-        let about = format!("{} {like}{}", self.how, origin(facts));
+    let result = &facts.run.run.result;
+    let is_unsure = result.verdict == Verdict::Inconclusive;
+    let mut files = Vec::new();
+    for (name, finding, how, draw, table) in figures {
+        let name_of = |end: String| format!("{}{end}", name.word());
+        let like = likeness(result, name).map_or(String::new(), |like| format!("Like {like}. "));
+        let about = format!("{how} {like}{}", origin(facts));
         let svg = |sheet: &Sheet| {
-            let picture = (self.draw)(sheet)?;
+            let picture = draw(sheet)?;
             // The class of the group tells the style that nothing counts.
             let body = html! { g class=[is_unsure.then_some("unsure")] { (picture.body) } };
-            let text = sheet::document(sheet, &self.finding, &about, &Picture { body, ..picture });
+            let text = sheet::document(sheet, &finding, &about, &Picture { body, ..picture });
             let width = sheet.millimetres.unwrap_or_default();
-            Some(File { name: format!("{}-{width}mm.svg", self.name.word()), text })
+            Some(File { name: name_of(format!("-{width}mm.svg")), text })
         };
-        let mut files: Vec<File> = PRINTED.iter().filter_map(svg).collect();
-        if !files.is_empty() {
-            files
-                .push(File { name: format!("{}.csv", self.name.word()), text: self.table.clone() });
-        }
-        files
+        let drawn: Vec<File> = PRINTED.iter().filter_map(svg).collect();
+        let csv =
+            (!drawn.is_empty()).then(|| File { name: name_of(".csv".to_owned()), text: table });
+        files.extend(drawn.into_iter().chain(csv));
     }
+    files
 }
 
 /// The runs of a figure, and the time of its numbers.

@@ -49,25 +49,18 @@ fn pane(facts: &Facts<'_>, side: &Side<'_>, rows: &[usize]) -> Markup {
 }
 
 fn names(side: &Side<'_>, rows: &[usize], row: f64) -> Markup {
-    let nodes = &side.run.nodes;
+    let nodes = &side.run.graph.nodes;
     let middle = |first: usize, count: usize| row * (first as f64 + count as f64 / 2.0);
-    let names: Vec<(f64, &str)> = if row >= NAME {
-        rows.iter()
-            .enumerate()
-            .map(|(place, node)| (middle(place, 1), &nodes[*node].name[..]))
-            .collect()
+    let named: Vec<(f64, usize)> = if row >= NAME {
+        rows.iter().enumerate().map(|(place, node)| (middle(place, 1), *node)).collect()
     } else {
-        let leaves = leaves::of(&side.run.outputs.all, rows);
-        let name = |leaf: &leaves::Leaf| leaf.switch.map(|switch| &nodes[switch].name[..]);
-        leaves
-            .iter()
-            .filter_map(|leaf| Some((middle(leaf.first, leaf.count), name(leaf)?)))
-            .collect()
+        let leaves = leaves::of(&side.run.graph.outputs, rows).into_iter();
+        leaves.filter_map(|leaf| Some((middle(leaf.first, leaf.count), leaf.switch?))).collect()
     };
-    let step = label_step(names.get(1).map_or(f64::MAX, |second| second.0 - names[0].0));
+    let step = label_step(named.get(1).map_or(f64::MAX, |second| second.0 - named[0].0));
     html! {
-        @for (y, name) in names.into_iter().step_by(step) {
-            text x=(LEFT - 6.0) y=(format!("{:.1}", y + 4.0)) text-anchor="end" { (quantiles::shortened(name, 8)) }
+        @for (y, node) in named.into_iter().step_by(step) {
+            text x=(LEFT - 6.0) y=(format!("{:.1}", y + 4.0)) text-anchor="end" { (quantiles::shortened(&nodes[node].name, 8)) }
         }
     }
 }

@@ -5,10 +5,11 @@
 //! twice and a tree of congestion is a tree. Any other stands folded once: its switches from left to
 //! right by how much nearer they are to the senders than to the receivers.
 
-use super::data::Node;
+use super::data::Graph;
 use super::leaves::Drawn;
 use results::saturation::Output;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::iter::once;
 
 /// Width of the drawing on a page, pixels.
 pub const WIDTH: f64 = 600.0;
@@ -19,20 +20,6 @@ const BARS: f64 = 92.0;
 const TOP: f64 = 14.0;
 /// About how wide a letter is.
 const LETTER: f64 = 6.8;
-
-/// A fabric to place.
-#[derive(Clone, Copy, Debug)]
-pub struct Net<'a> {
-    nodes: &'a [Node],
-    columns: &'a [Vec<usize>],
-    outputs: &'a [Output],
-}
-
-impl<'a> From<&'a Drawn> for Net<'a> {
-    fn from(drawn: &'a Drawn) -> Net<'a> {
-        Net { nodes: &drawn.nodes, columns: &drawn.columns, outputs: &drawn.outputs }
-    }
-}
 
 /// A switch's box.
 #[derive(Clone, Debug)]
@@ -63,8 +50,6 @@ pub struct Curve {
 /// Everything placed.
 #[derive(Clone, Debug)]
 pub struct Layout {
-    /// Width of the drawing.
-    pub width: f64,
     /// Where the lines to receivers end and their bars begin.
     pub bars: f64,
     /// Height of the drawing.
@@ -85,66 +70,48 @@ pub struct Layout {
     pub headers: Vec<(f64, String)>,
 }
 
-/// A switch at one of its places: the column and the node.
+/// A node at one of its places: the column and the node.
 type Spot = (usize, usize);
 
 /// Places a fabric in a picture of this width; in a folded one, adapters that neither send nor receive are left out.
-pub fn place(net: &Net<'_>, senders: &[usize], receivers: &[usize], width: f64) -> Layout {
-    let is_layered = net.outputs.iter().all(|o| net.nodes[o.from].level != net.nodes[o.to].level);
-    let has_switches = net.columns.len() >= 3;
-    if is_layered && has_switches {
-        unfolded(net, width)
+pub fn place(drawn: &Drawn, senders: &[usize], receivers: &[usize], width: f64) -> Layout {
+    let graph = &drawn.graph;
+    let columns = &graph.columns;
+    let is_layered = graph.outputs.iter().all(|output| output.level != output.far_level);
+    if is_layered && columns.len() >= 3 {
+        let last = columns.len() - 1;
+        let stands: BTreeSet<usize> = columns.iter().flatten().copied().collect();
+        let spots = |Output { from, to, level, far_level, .. }: &Output| {
+            let (level, far) = (usize::from(*level), usize::from(*far_level));
+            let ends = if far > level { (level, far) } else { (last - level, last - far) };
+            let is_drawn = stands.contains(from) && stands.contains(to);
+            is_drawn.then_some(((ends.0, *from), (ends.1, *to)))
+        };
+        draw(graph, (&columns[0], &columns[0]), columns[1..last].to_vec(), spots, width)
     } else {
-        folded(net, senders, receivers, width)
+        let switches = by_distance(graph, senders, receivers);
+        let last = switches.len() + 1;
+        let of_column = |(column, nodes): (usize, &Vec<usize>)| {
+            nodes.iter().map(move |node| (*node, column + 1)).collect::<Vec<_>>()
+        };
+        let column_of: BTreeMap<usize, usize> =
+            switches.iter().enumerate().flat_map(of_column).collect();
+        let spot = |node: usize, adapters: &[usize], edge: usize| {
+            let column = column_of.get(&node).copied();
+            Some((column.or(adapters.contains(&node).then_some(edge))?, node))
+        };
+        let spots = |Output { from, to, .. }: &Output| {
+            Some((spot(*from, senders, 0)?, spot(*to, receivers, last)?))
+        };
+        draw(graph, (senders, receivers), switches, spots, width)
     }
 }
 
-fn unfolded(net: &Net<'_>, width: f64) -> Layout {
-    let columns = &net.columns;
-    let last = columns.len() - 1;
-    let adapters = columns[0].clone();
-    let spot = |output: usize| {
-        let output = &net.outputs[output];
-        let (level, far) = (usize::from(output.level), usize::from(output.far_level));
-        if far > level {
-            ((level, output.from), (far, output.to))
-        } else {
-            ((last - level, output.from), (last - far, output.to))
-        }
-    };
-    let stands: BTreeSet<usize> = columns.iter().flatten().copied().collect();
-    let links = (0..net.outputs.len())
-        .filter(|output| {
-            let Output { from, to, .. } = &net.outputs[*output];
-            stands.contains(from) && stands.contains(to)
-        })
-        .map(|output| (output, spot(output)))
-        .collect();
-    let switches: Vec<Vec<usize>> = (1..last).map(|column| columns[column].clone()).collect();
-    let headers = (0..=last).map(|column| header(net, columns, column)).collect();
-    Drawing { net, sources: &adapters, ports: &adapters, switches: &switches, links, headers }
-        .draw(width)
-}
-
-/// The title of a column: the common stem of its nodes' names.
-fn header(net: &Net<'_>, columns: &[Vec<usize>], column: usize) -> String {
-    if column == 0 {
-        return "sources".to_owned();
-    }
-    if column == columns.len() - 1 {
-        return "ports".to_owned();
-    }
-    common_stem(net, &columns[column])
-}
-
-fn common_stem(net: &Net<'_>, nodes: &[usize]) -> String {
-    let stems: Vec<&str> = nodes.iter().map(|node| stem(&net.nodes[*node].name)).collect();
-    match stems.split_first() {
-        Some((first, rest)) if first.len() > 1 && rest.iter().all(|other| other == first) => {
-            (*first).to_owned()
-        }
-        _ => "switches".to_owned(),
-    }
+/// The common stem of the names of a column, as its title.
+fn common_stem<'a>(graph: &'a Graph, nodes: &[usize]) -> &'a str {
+    let mut stems = nodes.iter().map(|node| stem(&graph.nodes[*node].name));
+    let first = stems.next().filter(|first| first.len() > 1);
+    first.filter(|first| stems.all(|other| other == *first)).unwrap_or("switches")
 }
 
 /// A name without the number at its end.
@@ -152,68 +119,30 @@ pub fn stem(name: &str) -> &str {
     name.trim_end_matches(|letter: char| letter.is_ascii_digit())
 }
 
-fn folded(net: &Net<'_>, senders: &[usize], receivers: &[usize], width: f64) -> Layout {
-    let columns = by_distance(net, senders, receivers);
-    let column_of: BTreeMap<usize, usize> = columns
-        .iter()
-        .enumerate()
-        .flat_map(|(column, nodes)| nodes.iter().map(move |node| (*node, column + 1)))
-        .collect();
-    let last = columns.len() + 1;
-    let mut links = Vec::new();
-    for (index, output) in net.outputs.iter().enumerate() {
-        let from = match column_of.get(&output.from) {
-            Some(column) => *column,
-            None if senders.contains(&output.from) => 0,
-            None => continue,
-        };
-        let to = match column_of.get(&output.to) {
-            Some(column) => *column,
-            None if receivers.contains(&output.to) => last,
-            None => continue,
-        };
-        links.push((index, ((from, output.from), (to, output.to))));
-    }
-    let mut headers = vec!["sources".to_owned()];
-    headers.extend(columns.iter().map(|column| common_stem(net, column)));
-    headers.push("ports".to_owned());
-    Drawing { net, sources: senders, ports: receivers, switches: &columns, links, headers }
-        .draw(width)
-}
-
 /// Switches in columns: those nearer to senders further left.
-fn by_distance(net: &Net<'_>, senders: &[usize], receivers: &[usize]) -> Vec<Vec<usize>> {
+fn by_distance(graph: &Graph, senders: &[usize], receivers: &[usize]) -> Vec<Vec<usize>> {
     let mean = |distances: &[usize], nodes: &[usize]| {
         let sum: usize = nodes.iter().map(|node| distances[*node].min(1_000)).sum();
         sum as f64 / nodes.len().max(1) as f64
     };
-    let mut ranked: Vec<(i64, usize)> = (0..net.nodes.len())
-        .filter(|node| !net.nodes[*node].is_adapter())
-        .map(|node| {
-            let distances = distances(net, node);
-            let balance = mean(&distances, senders) - mean(&distances, receivers);
-            ((balance * 1_000.0).round() as i64, node)
-        })
-        .collect();
+    let switches = (0..graph.nodes.len()).filter(|node| !graph.nodes[*node].is_adapter());
+    let ranked = switches.map(|node| {
+        let distances = distances(graph, node);
+        let balance = mean(&distances, senders) - mean(&distances, receivers);
+        ((balance * 1_000.0).round() as i64, node)
+    });
+    let mut ranked: Vec<(i64, usize)> = ranked.collect();
     ranked.sort_unstable();
-    let mut columns: Vec<Vec<usize>> = Vec::new();
-    let mut before = None;
-    for (rank, node) in ranked {
-        match columns.last_mut() {
-            Some(column) if before == Some(rank) => column.push(node),
-            _ => columns.push(vec![node]),
-        }
-        before = Some(rank);
-    }
-    columns
+    let columns = ranked.chunk_by(|one, next| one.0 == next.0);
+    columns.map(|column| column.iter().map(|(_, node)| *node).collect()).collect()
 }
 
-fn distances(net: &Net<'_>, from: usize) -> Vec<usize> {
-    let mut found = vec![usize::MAX; net.nodes.len()];
+fn distances(graph: &Graph, from: usize) -> Vec<usize> {
+    let mut found = vec![usize::MAX; graph.nodes.len()];
     found[from] = 0;
     let mut queue = VecDeque::from([from]);
     while let Some(node) = queue.pop_front() {
-        for output in net.outputs.iter().filter(|output| output.from == node) {
+        for output in graph.outputs.iter().filter(|output| output.from == node) {
             if found[output.to] == usize::MAX {
                 found[output.to] = found[node] + 1;
                 queue.push_back(output.to);
@@ -223,101 +152,110 @@ fn distances(net: &Net<'_>, from: usize) -> Vec<usize> {
     found
 }
 
+/// Draws a fabric whose adapters and switches have columns; `spots` are the ends of an output's line, if it has one.
+fn draw(
+    graph: &Graph,
+    (sources, ports): (&[usize], &[usize]),
+    switches: Vec<Vec<usize>>,
+    spots: impl Fn(&Output) -> Option<(Spot, Spot)>,
+    width: f64,
+) -> Layout {
+    let rows = sources.len().max(ports.len()).max(1);
+    let row = (378.0 / rows as f64).clamp(2.0, 30.0);
+    let height = (rows as f64 * row).max(130.0);
+    let y_of = |nodes: &[usize]| -> Vec<(usize, f64)> {
+        let step = height / nodes.len().max(1) as f64;
+        let at = |place: usize| TOP + step * (place as f64 + 0.5);
+        nodes.iter().enumerate().map(|(place, node)| (*node, at(place))).collect()
+    };
+    let (sources, ports) = (y_of(sources), y_of(ports));
+    let last = switches.len() + 1;
+    let bars = width - BARS;
+    let letters = (((bars - SOURCES) / last as f64 - 10.0) / LETTER) as usize;
+    let letters = letters.clamp(2, 9);
+    let ends = [(0, &sources), (last, &ports)];
+    let of_end = |(column, nodes): (usize, &Vec<(usize, f64)>)| {
+        nodes.iter().map(move |(node, y)| ((column, *node), *y)).collect::<Vec<_>>()
+    };
+    let adapters = ends.into_iter().flat_map(of_end).collect();
+    let links = graph.outputs.iter().enumerate();
+    let links = links.filter_map(|(place, output)| Some((place, spots(output)?))).collect();
+    let drawing = Drawing { graph, switches, links, adapters, height, bars, letters };
+    let shapes = drawing.shapes();
+    let curves = drawing.curves(&shapes);
+    let words = drawing.switches.iter().map(|nodes| common_stem(graph, nodes));
+    let words = once("sources").chain(words).chain(once("ports")).enumerate();
+    let headers = words.map(|(column, word)| (drawing.x(column), word.to_owned())).collect();
+    let shapes = shapes.into_values().collect();
+    Layout {
+        bars,
+        height: TOP + height + 8.0,
+        letters,
+        row,
+        sources,
+        ports,
+        shapes,
+        curves,
+        headers,
+    }
+}
+
+/// A fabric with the places of its adapters.
 struct Drawing<'a> {
-    net: &'a Net<'a>,
-    sources: &'a [usize],
-    ports: &'a [usize],
-    switches: &'a [Vec<usize>],
+    graph: &'a Graph,
+    /// Switches by column, without those of adapters.
+    switches: Vec<Vec<usize>>,
+    /// Outputs that have a line, with its ends.
     links: Vec<(usize, (Spot, Spot))>,
-    headers: Vec<String>,
+    /// y of adapters on both sides.
+    adapters: BTreeMap<Spot, f64>,
+    height: f64,
+    bars: f64,
+    letters: usize,
 }
 
 impl Drawing<'_> {
-    fn draw(self, width: f64) -> Layout {
-        let rows = self.sources.len().max(self.ports.len()).max(1);
-        let row = (378.0 / rows as f64).clamp(2.0, 30.0);
-        let height = (rows as f64 * row).max(130.0);
-        let y_of = |nodes: &[usize]| -> Vec<(usize, f64)> {
-            let step = height / nodes.len().max(1) as f64;
-            let at = |place: usize| TOP + step * (place as f64 + 0.5);
-            nodes.iter().enumerate().map(|(place, node)| (*node, at(place))).collect()
-        };
-        let (sources, ports) = (y_of(self.sources), y_of(self.ports));
-        let last = self.switches.len() + 1;
-        let bars = width - BARS;
-        let pitch = (bars - SOURCES) / last as f64;
-        let x_of = |column: usize| SOURCES + (bars - SOURCES) * column as f64 / last as f64;
-        let letters = (((pitch - 10.0) / LETTER) as usize).clamp(2, 9);
-        let shapes = self.shapes(&sources, &ports, (height, letters), x_of);
-        let curves = self.curves(&sources, &ports, &shapes, x_of);
-        let headers = self.headers.iter().enumerate();
-        let headers = headers.map(|(column, word)| (x_of(column), word.clone())).collect();
-        let shapes = shapes.into_values().collect();
-        let height = TOP + height + 8.0;
-        Layout { width, bars, height, letters, row, sources, ports, shapes, curves, headers }
-    }
-
-    /// The vertical places of adapters, on both sides.
-    fn rows(&self, sources: &[(usize, f64)], ports: &[(usize, f64)]) -> BTreeMap<Spot, f64> {
-        let last = self.switches.len() + 1;
-        let left = sources.iter().map(|(node, y)| ((0, *node), *y));
-        left.chain(ports.iter().map(|(node, y)| ((last, *node), *y))).collect()
+    fn x(&self, column: usize) -> f64 {
+        SOURCES + (self.bars - SOURCES) * column as f64 / (self.switches.len() + 1) as f64
     }
 
     /// Boxes: a switch with adapters in their middle, others spread evenly.
-    fn shapes(
-        &self,
-        sources: &[(usize, f64)],
-        ports: &[(usize, f64)],
-        (height, letters): (f64, usize),
-        x_of: impl Fn(usize) -> f64,
-    ) -> BTreeMap<Spot, Shape> {
+    fn shapes(&self) -> BTreeMap<Spot, Shape> {
         let mut shapes = BTreeMap::new();
-        let adapters = self.rows(sources, ports);
-        for (index, nodes) in self.switches.iter().enumerate() {
-            let column = index + 1;
-            let step = height / nodes.len() as f64;
-            let has_stem = common_stem(self.net, nodes) != "switches" && nodes.len() > 1;
+        for (column, nodes) in (1..).zip(&self.switches) {
+            let step = self.height / nodes.len() as f64;
+            let has_stem = common_stem(self.graph, nodes) != "switches" && nodes.len() > 1;
             for (place, node) in nodes.iter().enumerate() {
                 let own = (column, *node);
-                let even = TOP + step * (place as f64 + 0.5);
-                let near: Vec<f64> = (self.links.iter())
-                    .filter_map(|(_, (from, to))| match (*from == own, *to == own) {
-                        (true, _) => adapters.get(to),
-                        (_, true) => adapters.get(from),
-                        _ => None,
-                    })
-                    .copied()
-                    .collect();
-                let is_spread = near.is_empty() || self.switches.len() == 1 || !has_stem;
-                let y = if is_spread { even } else { near.iter().sum::<f64>() / near.len() as f64 };
-                let name = &self.net.nodes[*node].name;
-                let label = if has_stem { &name[stem(name).len()..] } else { name.as_str() };
-                let side = |left: bool| {
-                    let ends =
-                        self.links.iter().map(|(_, (from, to))| if left { to } else { from });
-                    ends.filter(|spot| **spot == own).count()
+                let far = |(from, to): &(Spot, Spot)| match (*from == own, *to == own) {
+                    (true, _) => Some(*to),
+                    (_, true) => Some(*from),
+                    _ => None,
                 };
-                let ways = side(true).max(side(false)) as f64;
-                let half = (ways * 7.0 / 2.0 + 4.0).min(step / 2.0 - 1.5).clamp(3.0, height * 0.42);
-                let shown = label.chars().count().min(letters) as f64;
+                let ends = || self.links.iter().map(|(_, ends)| ends);
+                let near = ends().filter_map(far).filter_map(|spot| self.adapters.get(&spot));
+                let near: Vec<f64> = near.copied().collect();
+                let is_spread = near.is_empty() || self.switches.len() == 1 || !has_stem;
+                let even = TOP + step * (place as f64 + 0.5);
+                let y = if is_spread { even } else { near.iter().sum::<f64>() / near.len() as f64 };
+                let name = &self.graph.nodes[*node].name;
+                let label = if has_stem { &name[stem(name).len()..] } else { name.as_str() };
+                let into = ends().filter(|(_, to)| *to == own).count();
+                let ways = ends().filter(|(from, _)| *from == own).count().max(into) as f64;
+                let half = (ways * 7.0 / 2.0 + 4.0).min(step / 2.0 - 1.5);
+                let half = half.clamp(3.0, self.height * 0.42);
+                let shown = label.chars().count().min(self.letters) as f64;
                 let wide = (shown * LETTER / 2.0 + 5.0).max(11.0);
-                let shape = Shape { x: x_of(column), y, half, wide, label: label.to_owned() };
+                let shape = Shape { x: self.x(column), y, half, wide, label: label.to_owned() };
                 shapes.insert(own, shape);
             }
         }
         shapes
     }
 
-    fn curves(
-        &self,
-        sources: &[(usize, f64)],
-        ports: &[(usize, f64)],
-        shapes: &BTreeMap<Spot, Shape>,
-        x_of: impl Fn(usize) -> f64,
-    ) -> Vec<Curve> {
-        let rows = self.rows(sources, ports);
-        let y_of = |spot: &Spot| rows.get(spot).copied().or(shapes.get(spot).map(|s| s.y));
+    fn curves(&self, shapes: &BTreeMap<Spot, Shape>) -> Vec<Curve> {
+        let y_of =
+            |spot: &Spot| self.adapters.get(spot).or(shapes.get(spot).map(|s| &s.y)).copied();
         // On each edge of a box, links in the order of what they lead to, spread over its height.
         let mut edges: BTreeMap<(Spot, bool), Vec<(f64, usize)>> = BTreeMap::new();
         for (link, (_, (from, to))) in self.links.iter().enumerate() {
@@ -331,13 +269,12 @@ impl Drawing<'_> {
         }
         let end = |spot: &Spot, right: bool, link: usize| -> Option<(f64, f64)> {
             let Some(shape) = shapes.get(spot) else {
-                return Some((x_of(spot.0), *rows.get(spot)?));
+                return Some((self.x(spot.0), *self.adapters.get(spot)?));
             };
             let ends = edges.get(&(*spot, right))?;
             let place = ends.iter().position(|(_, other)| *other == link)?;
             let pitch = (2.0 * shape.half - 4.0).max(0.0) / ends.len() as f64;
-            let pitch = pitch.min(14.0);
-            let offset = (place as f64 - (ends.len() as f64 - 1.0) / 2.0) * pitch;
+            let offset = (place as f64 - (ends.len() as f64 - 1.0) / 2.0) * pitch.min(14.0);
             let x = if right { shape.x + shape.wide } else { shape.x - shape.wide };
             Some((x, shape.y + offset))
         };
@@ -345,18 +282,15 @@ impl Drawing<'_> {
             let backwards = to.0 <= from.0;
             let (x1, y1) = end(from, !backwards, link)?;
             let (x2, y2) = end(to, backwards, link)?;
-            let path = if backwards {
-                // Against the direction of reading: around below.
-                let low = y1.max(y2) + 26.0;
-                format!(
-                    "M{x1:.1} {y1:.1}C{:.1} {low:.1} {:.1} {low:.1} {x2:.1} {y2:.1}",
-                    x1 - 16.0,
-                    x2 + 16.0
-                )
-            } else {
-                let middle = (x1 + x2) / 2.0;
-                format!("M{x1:.1} {y1:.1}C{middle:.1} {y1:.1} {middle:.1} {y2:.1} {x2:.1} {y2:.1}")
+            // Against the direction of reading: around below.
+            let low = y1.max(y2) + 26.0;
+            let middle = (x1 + x2) / 2.0;
+            let (a, b) = match backwards {
+                true => ((x1 - 16.0, low), (x2 + 16.0, low)),
+                false => ((middle, y1), (middle, y2)),
             };
+            let bend = format!("C{:.1} {:.1} {:.1} {:.1}", a.0, a.1, b.0, b.1);
+            let path = format!("M{x1:.1} {y1:.1}{bend} {x2:.1} {y2:.1}");
             Some(Curve { output: *output, path, start: (x1, y1) })
         };
         self.links.iter().enumerate().filter_map(curve).collect()

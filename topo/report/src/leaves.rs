@@ -2,6 +2,7 @@
 //! large fabric one row for each leaf.
 
 use super::data::{Envelope, Graph, Node, Run};
+use emulation::wiring::NodeKind;
 use results::saturation::Output;
 use std::collections::BTreeMap;
 
@@ -37,12 +38,9 @@ pub fn of(outputs: &[Output], adapters: &[usize]) -> Vec<Leaf> {
 /// more node, with an output up and one down that stand for theirs.
 #[derive(Debug)]
 pub struct Drawn {
-    /// The nodes of the run, then the rows of leaves.
-    pub nodes: Vec<Node>,
-    /// Nodes from left to right, rows in place of adapters.
-    pub columns: Vec<Vec<usize>>,
-    /// The outputs of the run, then those of the rows: up and down in turn.
-    pub outputs: Vec<Output>,
+    /// The fabric, then the nodes of rows, and their outputs: up and down in turn. Rows stand in place of adapters in its
+    /// columns.
+    pub graph: Graph,
     /// By node, the adapters that it stands for.
     adapters: Vec<Vec<usize>>,
     /// By output, those of the run that it stands for.
@@ -52,82 +50,63 @@ pub struct Drawn {
 }
 
 impl Drawn {
-    /// The fabric of a run.
-    pub fn of(run: &Run) -> Drawn {
-        Drawn::with_rows(&run.nodes, &run.columns, &run.outputs.all, ROWS_MAX)
+    /// The picture of a fabric.
+    pub fn of(graph: &Graph) -> Drawn {
+        Drawn::with_rows(graph, ROWS_MAX)
     }
 
-    /// A fabric without a run.
-    pub fn of_graph(graph: &Graph) -> Drawn {
-        Drawn::with_rows(&graph.nodes, &graph.columns, &graph.outputs, ROWS_MAX)
-    }
-
-    fn with_rows(nodes: &[Node], columns: &[Vec<usize>], outputs: &[Output], most: usize) -> Drawn {
+    fn with_rows(graph: &Graph, most: usize) -> Drawn {
+        let adapters = graph.columns.first().cloned().unwrap_or_default();
         let mut drawn = Drawn {
-            nodes: nodes.to_vec(),
-            columns: columns.to_vec(),
-            outputs: outputs.to_vec(),
-            adapters: (0..nodes.len()).map(|node| vec![node]).collect(),
-            bundles: (0..outputs.len()).map(|output| vec![output]).collect(),
-            is_by_leaf: false,
+            adapters: (0..graph.nodes.len()).map(|node| vec![node]).collect(),
+            bundles: (0..graph.outputs.len()).map(|output| vec![output]).collect(),
+            is_by_leaf: adapters.len() > most,
+            graph: graph.clone(),
         };
-        let adapters = columns.first().cloned().unwrap_or_default();
-        if adapters.len() > most {
-            drawn.put_together(&adapters);
+        if drawn.is_by_leaf {
+            let leaves = of(&graph.outputs, &adapters).into_iter();
+            let rows = leaves.flat_map(|leaf| {
+                let members = &adapters[leaf.first..leaf.first + leaf.count];
+                match leaf.switch {
+                    Some(switch) => vec![drawn.row(switch, members)],
+                    None => members.to_vec(),
+                }
+            });
+            let rows: Vec<usize> = rows.collect();
+            for column in drawn.graph.columns.iter_mut().filter(|column| **column == adapters) {
+                column.clone_from(&rows);
+            }
         }
         drawn
     }
 
-    fn put_together(&mut self, adapters: &[usize]) {
-        self.is_by_leaf = true;
-        let single = self.outputs.clone();
-        let rows: Vec<usize> = of(&self.outputs, adapters)
-            .into_iter()
-            .flat_map(|leaf| {
-                let members = &adapters[leaf.first..leaf.first + leaf.count];
-                match leaf.switch {
-                    Some(switch) => vec![self.row(&single, switch, members)],
-                    None => members.to_vec(),
-                }
-            })
-            .collect();
-        for column in self.columns.iter_mut().filter(|column| column.as_slice() == adapters) {
-            column.clone_from(&rows);
-        }
-    }
-
     /// Adds a row for the adapters of one switch; returns its node.
-    fn row(&mut self, single: &[Output], switch: usize, members: &[usize]) -> usize {
-        let row = self.nodes.len();
-        let Node { name, level, .. } = self.nodes[switch].clone();
-        let bundle = |stands_for: &dyn Fn(&Output) -> bool| {
-            (0..single.len()).filter(|output| stands_for(&single[*output])).collect()
-        };
-        self.bundles.push(bundle(&|o| o.to == switch && members.contains(&o.from)));
-        self.bundles.push(bundle(&|o| o.from == switch && members.contains(&o.to)));
+    fn row(&mut self, switch: usize, members: &[usize]) -> usize {
+        let row = self.graph.nodes.len();
+        let Node { name, level, .. } = self.graph.nodes[switch].clone();
         let hosts = format!("{name}:hosts");
-        self.outputs.push(Output {
-            name: hosts,
-            from: row,
-            to: switch,
-            level: 0,
-            far_level: level,
-        });
+        let up = Output { name: hosts, from: row, to: switch, level: 0, far_level: level };
         let down = Output { name: name.clone(), from: switch, to: row, level, far_level: 0 };
-        self.outputs.push(down);
-        self.nodes.push(Node { name, kind: "nic".to_owned(), level: 0 });
+        let in_row = |node: usize| if members.contains(&node) { row } else { node };
+        for bundle in [up, down] {
+            let ends = |output: &Output| (in_row(output.from), in_row(output.to));
+            let outputs = self.graph.outputs.iter().enumerate();
+            let own = outputs.filter(|(_, output)| ends(output) == (bundle.from, bundle.to));
+            self.bundles.push(own.map(|(place, _)| place).collect());
+            self.graph.outputs.push(bundle);
+        }
+        self.graph.nodes.push(Node { name, kind: NodeKind::Nic, level: 0 });
         self.adapters.push(members.to_vec());
         row
     }
 
     /// The rows in which any of `adapters` stand, in their order.
     pub fn rows(&self, adapters: &[usize]) -> Vec<usize> {
-        let all = self.columns.first().map_or(&[][..], Vec::as_slice);
         if !self.is_by_leaf {
             return adapters.to_vec();
         }
         let stands = |row: &usize| self.adapters[*row].iter().any(|one| adapters.contains(one));
-        all.iter().copied().filter(stands).collect()
+        self.graph.columns[0].iter().copied().filter(stands).collect()
     }
 
     /// The adapters that a node of the picture stands for.
@@ -142,18 +121,16 @@ impl Drawn {
 
     /// The output by which a row sends.
     pub fn output_of(&self, node: usize) -> Option<usize> {
-        self.outputs.iter().position(|output| output.from == node)
+        self.graph.outputs.iter().position(|output| output.from == node)
     }
 
     /// The outputs that have a line: not those of adapters that share a row.
     pub fn lines(&self) -> impl Iterator<Item = usize> {
-        let is_drawn = |node: usize| match self.columns.first() {
-            Some(first) if self.is_by_leaf && self.nodes[node].is_adapter() => {
-                first.contains(&node)
-            }
-            _ => true,
+        let Graph { nodes, columns, outputs, .. } = &self.graph;
+        let is_drawn = |node: usize| {
+            !(self.is_by_leaf && nodes[node].is_adapter()) || columns[0].contains(&node)
         };
-        let outputs = self.outputs.iter().enumerate();
+        let outputs = outputs.iter().enumerate();
         outputs.filter(move |(_, o)| is_drawn(o.from) && is_drawn(o.to)).map(|(output, _)| output)
     }
 
@@ -169,12 +146,12 @@ impl Drawn {
 
     /// What an output is called: `leaf7:4 → h31`, or `leaf7 → leaf7:hosts, mean of 8`.
     pub fn output_name(&self, output: usize) -> String {
-        format!("{} → {}", self.outputs[output].name, self.feeds(output))
+        format!("{} → {}", self.graph.outputs[output].name, self.feeds(output))
     }
 
     /// What it leads to, the second half of that.
     pub fn feeds(&self, output: usize) -> String {
-        let far = &self.nodes[self.outputs[output].to];
+        let far = &self.graph.nodes[self.graph.outputs[output].to];
         match self.bundles[output].len() {
             1 => far.name.clone(),
             of if far.is_adapter() => format!("{}:hosts, mean of {of}", far.name),
@@ -206,15 +183,16 @@ fn envelope<'a>(bins: usize, series: impl Iterator<Item = &'a [f64]>) -> Envelop
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proto::technology::Technology;
 
     /// Two switches above each other, the lower ones with so many adapters each.
-    fn fabric(hosts: usize) -> (Vec<Node>, Vec<Vec<usize>>, Vec<Output>) {
-        let node = |name: String, kind: &str, level| Node { name, kind: kind.to_owned(), level };
+    fn fabric(hosts: usize) -> Graph {
+        let node = |name: String, kind: NodeKind, level| Node { name, kind, level };
         let mut nodes: Vec<Node> =
-            (0..2 * hosts).map(|n| node(format!("h{n}"), "nic", 0)).collect();
+            (0..2 * hosts).map(|n| node(format!("h{n}"), NodeKind::Nic, 0)).collect();
         let leaf = |n: usize| 2 * hosts + n;
-        nodes.extend((0..2).map(|n| node(format!("leaf{n}"), "switch", 1)));
-        nodes.push(node("spine0".to_owned(), "switch", 2));
+        nodes.extend((0..2).map(|n| node(format!("leaf{n}"), NodeKind::Switch, 1)));
+        nodes.push(node("spine0".to_owned(), NodeKind::Switch, 2));
         let mut outputs = Vec::new();
         let mut cable = |low: usize, level: u8, high: usize| {
             for (from, to, level, far_level) in
@@ -227,12 +205,14 @@ mod tests {
         (0..2).for_each(|n| cable(leaf(n), 1, leaf(2)));
         let hosts: Vec<usize> = (0..2 * hosts).collect();
         let leaves = vec![leaf(0), leaf(1)];
-        (nodes, vec![hosts.clone(), leaves.clone(), vec![leaf(2)], leaves, hosts], outputs)
+        let columns = vec![hosts.clone(), leaves.clone(), vec![leaf(2)], leaves, hosts];
+        let (rates, technology) = (vec![1; outputs.len()], Technology::Infiniband);
+        Graph { nodes, columns, outputs, rates, technology }
     }
 
     #[test]
     fn adapters_of_a_switch_that_stand_together_are_a_leaf() {
-        let (_, columns, outputs) = fabric(3);
+        let Graph { columns, outputs, .. } = fabric(3);
         let leaf = |switch, first| Leaf { switch: Some(switch), first, count: 3 };
         assert_eq!(of(&outputs, &columns[0]), [leaf(6, 0), leaf(7, 3)]);
         let alone = Leaf { switch: None, first: 0, count: 1 };
@@ -241,20 +221,22 @@ mod tests {
 
     #[test]
     fn few_adapters_have_a_row_each() {
-        let (nodes, columns, outputs) = fabric(3);
-        let drawn = Drawn::with_rows(&nodes, &columns, &outputs, 6);
-        assert_eq!((&drawn.columns, drawn.rows(&[1, 4])), (&columns, vec![1, 4]));
-        assert!(drawn.lines().eq(0..outputs.len()) && !drawn.is_by_leaf);
+        let graph = fabric(3);
+        let drawn = Drawn::with_rows(&graph, 6);
+        assert_eq!((&drawn.graph.columns, drawn.rows(&[1, 4])), (&graph.columns, vec![1, 4]));
+        assert!(drawn.lines().eq(0..graph.outputs.len()) && !drawn.is_by_leaf);
         assert_eq!(drawn.output_name(12), "6:8 → spine0");
     }
 
     #[test]
     fn many_share_the_row_of_their_leaf() {
-        let (nodes, columns, outputs) = fabric(3);
-        let drawn = Drawn::with_rows(&nodes, &columns, &outputs, 5);
+        let drawn = Drawn::with_rows(&fabric(3), 5);
         assert_eq!((drawn.outputs(7), drawn.outputs(18)), (&[7][..], &[6, 8, 10][..]));
         // Nine nodes and sixteen outputs are the run's; rows come after them.
-        assert_eq!(drawn.columns, [vec![9, 10], vec![6, 7], vec![8], vec![6, 7], vec![9, 10]]);
+        assert_eq!(
+            drawn.graph.columns,
+            [vec![9, 10], vec![6, 7], vec![8], vec![6, 7], vec![9, 10]]
+        );
         assert_eq!((drawn.adapters(9), drawn.adapters(10)), (&[0, 1, 2][..], &[3, 4, 5][..]));
         assert!(drawn.lines().eq(12..20));
         assert_eq!(

@@ -20,30 +20,30 @@ const RIGHT: f64 = 50.0;
 #[derive(Debug)]
 pub struct LongestWaits<'a> {
     facts: &'a Facts<'a>,
-    outputs: Vec<usize>,
+    /// Each with its share in the run in which it waited longer.
+    outputs: Vec<(f64, usize)>,
 }
 
 impl<'a> LongestWaits<'a> {
     /// The longest waits of a run, or of two.
     pub fn of(facts: &'a Facts<'a>) -> LongestWaits<'a> {
         let worst = |output: usize| {
-            facts.sides().filter_map(|side| share(facts, side, output)).fold(0.0, f64::max)
+            let shares = facts.sides().filter_map(|side| share(facts, side, output));
+            (shares.fold(0.0, f64::max), output)
         };
-        let outputs = 0..facts.run.run.outputs.all.len();
+        let outputs = 0..facts.run.run.graph.outputs.len();
         let mut order: Vec<(f64, usize)> =
-            outputs.map(|o| (worst(o), o)).filter(|(worst, _)| *worst > 0.0005).collect();
+            outputs.map(worst).filter(|(worst, _)| *worst > 0.0005).collect();
         order.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-        LongestWaits {
-            facts,
-            outputs: order.into_iter().take(ROWS).map(|(_, output)| output).collect(),
-        }
+        order.truncate(ROWS);
+        LongestWaits { facts, outputs: order }
     }
 
     /// Each output with its run and its share, in the order of the picture.
     pub fn rows(&self) -> impl Iterator<Item = (usize, &Side<'a>, f64)> {
-        self.outputs.iter().flat_map(move |output| {
-            let share = |side: &'a Side<'a>| (*output, side, self.share(side, *output));
-            self.facts.sides().map(share)
+        self.outputs.iter().flat_map(move |(_, output)| {
+            let own = |side: &'a Side<'a>| (*output, side, self.share(side, *output));
+            self.facts.sides().map(own)
         })
     }
 
@@ -53,12 +53,11 @@ impl<'a> LongestWaits<'a> {
 
     /// The title.
     pub fn title(&self) -> String {
-        let Some(first) = self.outputs.first() else {
+        let Some((worst, first)) = self.outputs.first() else {
             return "No output waited in the measured window".to_owned();
         };
-        let worst = self.facts.sides().map(|side| self.share(side, *first)).fold(0.0, f64::max);
         let name = self.facts.run.drawn.output_name(*first);
-        format!("{name} waited {} of the measured window", number::per_cent(worst))
+        format!("{name} waited {} of the measured window", number::per_cent(*worst))
     }
 
     /// The card.
@@ -91,7 +90,7 @@ impl<'a> LongestWaits<'a> {
                 path class="gridline" d=(format!("M{x} {:.0}V{bottom:.0}", first - 4.0)) {}
                 text x=(x) y=(format!("{:.0}", bottom + 16.0)) text-anchor="middle" { (number::per_cent(share)) }
             }
-            @for (place, output) in self.outputs.iter().enumerate() {
+            @for (place, (_, output)) in self.outputs.iter().enumerate() {
                 @let top = first + place as f64 * pitch;
                 text x="0" y=(format!("{:.1}", top + 4.0 + 5.0 * sides)) { (quantiles::shortened(&self.facts.run.drawn.output_name(*output), 26)) }
                 @for (row, side) in self.facts.sides().enumerate() {
@@ -107,6 +106,5 @@ impl<'a> LongestWaits<'a> {
 }
 
 fn share(facts: &Facts<'_>, side: &Side<'_>, output: usize) -> Option<f64> {
-    let series = side.run.series.get(output)?;
-    side.run.mean_over(&series.hold, facts.window.0, facts.window.1)
+    facts.window_mean(side, &side.run.series.get(output)?.hold)
 }

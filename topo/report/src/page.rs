@@ -123,12 +123,15 @@ fn meta(
     let phases: Vec<Value> = run.phases().map(|(from, to, name)| json!([from, to, name])).collect();
     let drawn = &facts.run.drawn;
     let output = |output: usize| {
-        let own = &drawn.outputs[output];
+        let own = &drawn.graph.outputs[output];
         json!([own.name, drawn.feeds(output), own.to])
     };
-    let outputs: Vec<Value> = (0..drawn.outputs.len()).map(output).collect();
-    let ports: Vec<Value> =
-        facts.receivers().into_iter().map(|node| json!([node, run.nodes[node].name])).collect();
+    let outputs: Vec<Value> = (0..drawn.graph.outputs.len()).map(output).collect();
+    let ports: Vec<Value> = facts
+        .receivers()
+        .into_iter()
+        .map(|node| json!([node, run.graph.nodes[node].name]))
+        .collect();
     let lines: Vec<Value> = figure
         .shown()
         .filter_map(|Shown { panel, unit, scale, series }| {

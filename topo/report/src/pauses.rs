@@ -40,7 +40,7 @@ pub fn card(facts: &Facts<'_>) -> Markup {
 }
 
 fn name<'a>(side: &Side<'a>, pause: &FirstPause) -> &'a str {
-    &side.run.nodes[pause.node].name
+    &side.run.graph.nodes[pause.node].name
 }
 
 fn moment(side: &Side<'_>, ps: u64) -> Markup {

@@ -10,7 +10,7 @@ use chart::{number, quantiles, words};
 use maud::{Markup, html};
 use scenario::figures::FigureName;
 
-/// Greatest number of small pictures; of more ports those
+/// Greatest number of small pictures; of more ports those that received least have one.
 const PICTURES_MAX: usize = 128;
 /// Small pictures in a row in one column of print, few and many, and in two columns.
 const ABREAST: [usize; 3] = [4, 6, 8];
@@ -105,24 +105,22 @@ pub fn swatches(facts: &Facts<'_>) -> (Markup, f64) {
     (html! { @for run in runs { (run) } }, x)
 }
 
+/// A throughput of a port at the cursor.
+fn value(facts: &Facts<'_>, side: &Side<'_>, node: usize) -> String {
+    figure::shown(side.received_at(facts.cursor(), node), 2)
+}
+
 /// The name of a port and, if there is room, its throughput at the cursor: the run's number last.
 fn heading(facts: &Facts<'_>, node: usize, width: f64) -> Markup {
-    let name = &facts.run.run.nodes[node].name;
-    let value =
-        |side: &Side<'_>| side.bin_at(facts.cursor()).map(|bin| side.run.received[node][bin]);
-    let number = |value: Option<f64>| match value {
-        Some(value) if value.is_finite() => format!("{value:.2}"),
-        _ => "–".to_owned(),
-    };
-    let is_hot = facts.hot.contains(&node);
+    let name = &facts.run.run.graph.nodes[node].name;
     let wide = 30.0;
     let room = ((width - words::width(&name.chars().take(12).collect::<String>())) / wide) as usize;
     let sides: Vec<&Side<'_>> = facts.sides().collect();
     html! {
         text class="strong" x="1" y="11" { (quantiles::shortened(name, 12)) }
         @for (place, side) in sides.iter().rev().take(room).enumerate() {
-            g class=(format!("own {}", if is_hot && side.role == "run" { "hot" } else { side.role })) {
-                text x=(format!("{:.1}", width + 8.0 - wide * place as f64)) y="11" text-anchor="end" { (number(value(side))) }
+            g class=(format!("own {}", facts.role(side, node))) {
+                text x=(format!("{:.1}", width + 8.0 - wide * place as f64)) y="11" text-anchor="end" { (value(facts, side, node)) }
             }
         }
     }
@@ -132,53 +130,47 @@ fn heading(facts: &Facts<'_>, node: usize, width: f64) -> Markup {
 fn order(facts: &Facts<'_>) -> Vec<usize> {
     let mut all = facts.receivers();
     if all.len() > PICTURES_MAX {
-        let mean = |node: &usize| window_mean(facts, &facts.run, *node).unwrap_or(0.0);
+        let mean = |node: &usize| window_mean(facts, *node).unwrap_or(0.0);
         all.sort_by(|a, b| mean(a).total_cmp(&mean(b)).then(a.cmp(b)));
     }
     all
 }
 
-fn window_mean(facts: &Facts<'_>, side: &Side<'_>, node: usize) -> Option<f64> {
-    side.run.mean_over(side.run.received.get(node)?, facts.window.0, facts.window.1)
+/// Mean throughput of a port of the run in the measured window.
+fn window_mean(facts: &Facts<'_>, node: usize) -> Option<f64> {
+    facts.window_mean(&facts.run, facts.run.run.received.get(node)?)
 }
 
 fn title(facts: &Facts<'_>, all: &[usize]) -> String {
-    let name = |node: usize| &facts.run.run.nodes[node].name;
-    let means = all.iter().filter_map(|n| Some((window_mean(facts, &facts.run, *n)?, *n)));
+    let name = |node: usize| &facts.run.run.graph.nodes[node].name;
+    let means = all.iter().filter_map(|node| Some((window_mean(facts, *node)?, *node)));
     let mut means: Vec<(f64, usize)> = means.collect();
     means.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-    match (means.first(), means.last()) {
-        (Some(least), Some(most)) if means.len() > 1 && most.0 - least.0 < ALIKE => {
-            format!(
-                "In the measured window each of {} ports received {:.2} of its line",
-                means.len(),
-                least.0
-            )
-        }
-        (Some(least), Some(most)) if means.len() > 1 => format!(
-            "In the measured window {} received least, {:.2} of its line, and {} most, {:.2}",
-            name(least.1),
-            least.0,
-            name(most.1),
-            most.0
+    match means.as_slice() {
+        [] => "No port received anything".to_owned(),
+        [(mean, node)] => format!("{} received {mean:.2} of its line", name(*node)),
+        [(least, _), .., (most, _)] if most - least < ALIKE => format!(
+            "In the measured window each of {} ports received {least:.2} of its line",
+            means.len()
         ),
-        (Some((mean, node)), _) => format!("{} received {mean:.2} of its line", name(*node)),
-        _ => "No port received anything".to_owned(),
+        [(least, lowest), .., (most, highest)] => format!(
+            "In the measured window {} received least, {least:.2} of its line, and {} most, {most:.2}",
+            name(*lowest),
+            name(*highest)
+        ),
     }
 }
 
 fn picture(facts: &Facts<'_>, node: usize) -> Markup {
     let is_hot = facts.hot.contains(&node);
-    let name = &facts.run.run.nodes[node].name;
+    let name = &facts.run.run.graph.nodes[node].name;
     html! {
         figure class=(if is_hot { "hot" } else { "" }) {
             figcaption {
                 b { (clipped(name, 12)) } " "
                 span { @for side in facts.sides() {
-                    @let value = side.bin_at(facts.cursor()).map_or(f64::NAN, |bin| side.run.received[node][bin]);
-                    span class=(if is_hot && side.role == "run" { "hot" } else { side.role })
-                        data-k=(format!("{}.x{node}", side.number)) data-d="2" {
-                        @if value.is_finite() { (format!("{value:.2}")) } @else { "–" }
+                    span class=(facts.role(side, node)) data-k=(format!("{}.x{node}", side.number)) data-d="2" {
+                        (value(facts, side, node))
                     } " "
                 } }
             }
@@ -190,32 +182,24 @@ fn picture(facts: &Facts<'_>, node: usize) -> Markup {
     }
 }
 
-/// The throughput of a port, from 0 to one line rate.
+/// The throughput of a port, from 0 to one line rate. The figure of the page may have the same lines, which are used
+/// again.
 fn lines(facts: &Facts<'_>, node: usize, is_page: bool) -> Markup {
-    let is_hot = facts.hot.contains(&node);
-    // The figure of the page has the same lines.
-    let again = is_page && (is_hot || facts.cold.len() <= figure::LINES_MAX);
+    let is_again = is_page && (facts.hot.contains(&node) || facts.cold.len() <= figure::LINES_MAX);
     html! {
         @for (from, to, _) in facts.run.run.phases().skip(1).step_by(2) {
             rect class="phase" x=(from) y="-1060" width=(to - from) height="1090" {}
         }
         path class="l zero" d=(format!("M0 0H{0}M0 -1000H{0}", facts.length)) {}
-        @for side in facts.sides() { (line(facts, side, node, again)) }
-        path class="cursor" d=(format!("M{} -1060V30", facts.cursor())) {}
-    }
-}
-
-/// The line of the figure again, or a new one.
-fn line(facts: &Facts<'_>, side: &Side<'_>, node: usize, again: bool) -> Markup {
-    let is_hot = facts.hot.contains(&node);
-    let role = if is_hot && side.role == "run" { "hot" } else { side.role };
-    html! {
-        g class=(format!("small {role}")) {
-            @if again {
-                use href=(format!("#{}.x{node}", side.number)) {}
-            } @else {
-                path class="l" d=(trace(side, &side.run.received[node], 1.0, figure::precision(facts))) {}
+        @for side in facts.sides() {
+            g class=(format!("small {}", facts.role(side, node))) {
+                @if is_again {
+                    use href=(format!("#{}.x{node}", side.number)) {}
+                } @else {
+                    path class="l" d=(trace(side, &side.run.received[node], 1.0, figure::precision(facts))) {}
+                }
             }
         }
+        path class="cursor" d=(format!("M{} -1060V30", facts.cursor())) {}
     }
 }

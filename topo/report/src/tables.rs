@@ -6,6 +6,7 @@ use super::verdict;
 use chart::number;
 use maud::{Markup, html};
 use proto::congestion::schemes::Signals;
+use proto::technology::Technology;
 use results::run_directory::result::{Parameter, Standing};
 use results::verdict::{Judgement, Verdict};
 
@@ -143,7 +144,7 @@ fn source(parameter: &Parameter, above: Option<&Parameter>) -> Markup {
 /// Counters of the ports that waited most, then counters under the names of the devices.
 pub fn counters(facts: &Facts<'_>) -> Markup {
     let run = facts.run.run;
-    let is_ethernet = run.technology == "ethernet";
+    let is_ethernet = run.graph.technology == Technology::Ethernet;
     let mut order: Vec<usize> = (0..run.series.len()).collect();
     order.sort_by_key(|output| {
         let totals = &run.series[*output].totals;
@@ -159,7 +160,7 @@ pub fn counters(facts: &Facts<'_>) -> Markup {
     let title = match order.first().map(|output| (*output, run.series[*output].totals)) {
         Some((output, totals)) if totals.hold_ps > 0 => format!(
             "{} waited longest: {} of {}",
-            run.outputs.all[output].name,
+            run.graph.outputs[output].name,
             number::seconds(totals.hold_ps as f64),
             number::seconds(run.result.fabric_seconds * 1e12)
         ),

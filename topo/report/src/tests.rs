@@ -556,14 +556,14 @@ fn what_is_missing_or_broken_is_named() {
     }
     let folder = run(&scenario("a test", "none"));
     change(folder.path(), "ports.csv", ",h3:1,", ",h9:1,");
-    let error = page(folder.path(), None).expect_err("nobody is called h9").to_string();
+    let error = page(folder.path(), None).expect_err("no port is called h9").to_string();
     assert!(
         error.contains("ports.csv") && error.contains("line 5: topology.json has no port h9:1"),
         "{error}"
     );
     change(folder.path(), "ports.csv", ",h9:1,0,", ",h3:1,0,x");
     let error = page(folder.path(), None).expect_err("x is no number").to_string();
-    assert!(error.contains("is no whole number"), "{error}");
+    assert!(error.contains("invalid digit found in string"), "{error}");
 }
 
 #[test]

@@ -37,7 +37,7 @@ pub struct PageSubject<'a> {
 /// The page of a run before it begins, or of a lab.
 pub fn html(subject: &PageSubject<'_>, state: &LiveState) -> String {
     let PageSubject { scenario, graph, record, .. } = *subject;
-    let drawn = Drawn::of_graph(graph);
+    let drawn = Drawn::of(graph);
     let policy = policy(SCRIPT).replace("img-src data:", "connect-src 'self'; img-src data:");
     let page = html! {
         (DOCTYPE)
@@ -112,8 +112,8 @@ fn fabric(graph: &Graph, drawn: &Drawn) -> Markup {
     let adapters: Vec<usize> =
         (0..graph.nodes.len()).filter(|node| graph.nodes[*node].is_adapter()).collect();
     let rows = drawn.rows(&adapters);
-    let layout = layout::place(&drawn.into(), &rows, &rows, WIDTH);
-    let waits = match graph.technology.as_str() {
+    let layout = layout::place(drawn, &rows, &rows, WIDTH);
+    let waits = match graph.technology.name() {
         "ethernet" => "was paused",
         _ => "had no credit",
     };
@@ -140,7 +140,7 @@ fn fabric(graph: &Graph, drawn: &Drawn) -> Markup {
                         g class="lines" {}
                         (boxes(&layout))
                         (ends(drawn, &layout))
-                        @for curve in layout.curves.iter().filter(|c| drawn.outputs[c.output].level > 0) {
+                        @for curve in layout.curves.iter().filter(|c| drawn.graph.outputs[c.output].level > 0) {
                             g class="root" data-r=(numbers(drawn.outputs(curve.output))) hidden {
                                 circle class="ring" cx=(format!("{:.1}", curve.start.0)) cy=(format!("{:.1}", curve.start.1)) r="6.5" {}
                                 text class="hot strong" x=(format!("{:.1}", curve.start.0 + 9.0)) y=(format!("{:.1}", curve.start.1 + 16.0)) { "root" }
@@ -263,7 +263,7 @@ fn meta(subject: &PageSubject<'_>, drawn: &Drawn, state: &LiveState) -> String {
     let names: Vec<&str> = state.outputs().all.iter().map(|output| output.name.as_str()).collect();
     let tau = lab.fabric.tau.as_ps().max(1) as f64;
     // Lines for several outputs follow those of the fabric.
-    let lines = names.len()..drawn.outputs.len();
+    let lines = names.len()..drawn.graph.outputs.len();
     let bundles =
         lines.map(|line| json!({ "name": drawn.output_name(line), "of": drawn.outputs(line) }));
     // A lab has no end, so its figure is a window.

@@ -240,8 +240,7 @@ fn page_of(name: &str) -> (String, serde_json::Value) {
     let scenario = Scenario::parse(&text, &[]).unwrap_or_else(|e| panic!("{}", e.in_file(name)));
     let lab = render(&scenario);
     let described = serde_json::to_value(topology::describe(&lab.fabric)).expect("plain data");
-    let described = serde_json::from_value(described).expect("as it was written");
-    let graph = Graph::of(described).expect("cables have ends");
+    let graph: Graph = serde_json::from_value(described).expect("cables have ends");
     let state = LiveState::new(&scenario, &lab, false);
     let subject = page::PageSubject {
         scenario: &scenario,

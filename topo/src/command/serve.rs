@@ -138,8 +138,7 @@ fn open(
 ) -> Result<Server, Failure> {
     let Subject { scenario, lab, back_end, record } = subject;
     let topology = serde_json::to_value(topology::describe(&lab.fabric)).map_err(Failure::host)?;
-    let graph = serde_json::from_value(topology.clone()).map_err(Failure::host)?;
-    let graph = Graph::of(graph).map_err(Failure::host)?;
+    let graph: Graph = serde_json::from_value(topology.clone()).map_err(Failure::host)?;
     // The page distinguishes two runs at one address by this number.
     let number = monotonic_ns() ^ u64::from(std::process::id());
     let run = json!({

@@ -3,15 +3,14 @@
 //! Static SVG that reads without script, in light and dark, put together from [`chart`]. Each
 //! side is a colour and a dash of its own, and is named below.
 
-use super::Side;
+use super::{Side, completions};
+use crate::completion::five;
 use chart::curves::{self, Curve, HEIGHT, LEFT, LEGEND, Picture, WIDTH};
 use chart::number;
 use chart::palette;
 use chart::quantiles::{self, Row};
 use chart::scale::ticks;
 use maud::{Markup, html};
-use results::run_directory::result::Completion;
-use std::collections::{BTreeMap, BTreeSet};
 
 /// From the axis of the upper picture to the lower one.
 const GAP: f64 = 84.0;
@@ -44,7 +43,7 @@ pub fn svg(sides: &[Side]) -> String {
 }
 
 fn throughput(sides: &[Side]) -> Markup {
-    let last = sides.iter().flat_map(|side| &side.received).map(|rate| rate.at).fold(1.0, f64::max);
+    let last = sides.iter().flat_map(|side| &side.received).map(|(at, _)| *at).fold(1.0, f64::max);
     let picture = Picture {
         title: "Data received by all adapters",
         subtitle: "share of their line rate, over time in τ",
@@ -60,26 +59,21 @@ fn throughput(sides: &[Side]) -> Markup {
 /// What a side received, few enough points to be drawn.
 fn points(side: &Side) -> Vec<(f64, f64)> {
     let size = side.received.len().div_ceil(POINTS_MAX).max(1);
-    let mean = |chunk: &[super::Rate]| {
+    let mean = |chunk: &[(f64, f64)]| {
         let n = chunk.len() as f64;
-        let at = chunk.iter().map(|rate| rate.at).sum::<f64>() / n;
-        (at, chunk.iter().map(|rate| rate.share).sum::<f64>() / n)
+        let at = chunk.iter().map(|(at, _)| at).sum::<f64>() / n;
+        (at, chunk.iter().map(|(_, share)| share).sum::<f64>() / n)
     };
     side.received.chunks(size).map(mean).collect()
 }
 
-/// A row a traffic item and side, in nanoseconds.
+/// A row for each traffic item and side, in nanoseconds.
 fn rows(sides: &[Side]) -> Vec<Row> {
-    let of: Vec<BTreeMap<String, Completion>> =
-        sides.iter().map(|side| side.result.completions()).collect();
-    let items: BTreeSet<&String> = of.iter().flat_map(BTreeMap::keys).collect();
     let mut rows = Vec::new();
-    for item in items {
-        for (index, completions) in of.iter().enumerate() {
-            let Some(completion) = completions.get(item) else { continue };
-            let quantile = |key: &str| completion.quantiles_ns.get(key).map(|ns| *ns as f64);
-            let [p1, p25, p50, p75, p99] = ["p1", "p25", "p50", "p75", "p99"].map(quantile);
-            let quantiles = (|| Some([p1?, p25?, p50?, p75?, p99?]))();
+    for (item, completions) in completions(sides) {
+        for (index, completion) in completions.iter().enumerate() {
+            let Some(completion) = completion else { continue };
+            let quantiles = five(completion, 1.0);
             let role = curves::side(index).0;
             let note = quantiles::unfinished(completion.unfinished);
             rows.push(Row { name: item.clone(), role, quantiles, note });

@@ -2,18 +2,19 @@
 
 use super::*;
 
-const PORTS: &str = "t_ps,dt_ps,port,tc,tx_frames,tx_bytes,rx_frames,rx_bytes\n\
-    0,2000,h0:1,0,0,0,1,100\n0,2000,h1:1,0,0,0,3,300\n0,2000,s0:1,0,0,0,50,9\n2000,2000,h1:1,0,0,0,0,0\n";
+const PORTS: &str = "t_ps,dt_ps,port,tc,tx_frames,tx_bytes,rx_frames,rx_bytes,hold_ps,pause_ps,marks,notes_rx,drops\n\
+    0,2000,h0:1,0,0,0,1,100,0,0,0,0,0\n0,2000,h1:1,0,0,0,3,300,0,0,0,0,0\n\
+    0,2000,s0:1,0,0,0,50,9,0,0,0,0,0\n2000,2000,h1:1,0,0,0,0,0,0,0,0,0,0\n";
 
 #[test]
 fn what_adapters_received_is_summed_by_bin_and_switches_are_left_out() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("ports.csv");
     std::fs::write(&file, PORTS).expect("room on the disk");
-    let adapters = BTreeSet::from(["h0", "h1"]);
+    let lines = BTreeMap::from([("h0:1", 1_600_000_000_000), ("h1:1", 1_600_000_000_000)]);
     // 400 octets in 2 ns are 1.6 Tb/s.
-    let rates = received(&file, &adapters, 3.2e12, 1e3).expect("a table");
-    assert_eq!(rates, [Rate { at: 1.0, share: 0.5 }, Rate { at: 3.0, share: 0.0 }]);
+    let rates = received(&file, &lines, 1e3).expect("a table");
+    assert_eq!(rates, [(1.0, 0.5), (3.0, 0.0)]);
 }
 
 #[test]
@@ -28,7 +29,7 @@ fn a_figure_draws_every_side_and_writes_names_as_text() {
     let side = |name: &str| Side {
         name: name.to_owned(),
         result: serde_json::from_str(RESULT).expect("a result"),
-        received: vec![Rate { at: 1.0, share: 0.5 }, Rate { at: 3.0, share: 0.25 }],
+        received: vec![(1.0, 0.5), (3.0, 0.25)],
     };
     let text = figure::svg(&[side("<none>"), side("ib-cca")]);
     assert_eq!(text.matches("class=\"side\"").count(), 4, "a line and a sample each");

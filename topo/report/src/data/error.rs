@@ -15,7 +15,7 @@ pub enum ReportError {
         source: io::Error,
     },
     /// A file is not what a run writes.
-    #[error("{} is no file of a run directory: {why}", file.display())]
+    #[error("{} is not a valid file of a run directory: {why}", file.display())]
     Content {
         /// Which.
         file: PathBuf,

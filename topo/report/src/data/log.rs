@@ -61,7 +61,7 @@ pub fn read(run: &Run, file: &Path) -> Result<EventLog, ReportError> {
     let blank = vec![0.0; run.bins];
     let mut found = EventLog { xoff: blank.clone(), xon: blank, ..EventLog::default() };
     let nodes: BTreeMap<&str, usize> =
-        run.nodes.iter().enumerate().map(|(place, node)| (node.name.as_str(), place)).collect();
+        run.graph.nodes.iter().enumerate().map(|(n, node)| (node.name.as_str(), n)).collect();
     let mut ways: BTreeMap<(String, bool), Ways> = BTreeMap::new();
     let mut first: BTreeMap<usize, FirstPause> = BTreeMap::new();
     super::each_event(file, |text| {
@@ -80,7 +80,7 @@ pub fn read(run: &Run, file: &Path) -> Result<EventLog, ReportError> {
             _ => return Ok(()),
         };
         let count = sent(&mut ways, &line, stops);
-        if count <= 0.0 || run.bins == 0 {
+        if count <= 0.0 {
             return Ok(());
         }
         let series = if stops { &mut found.xoff } else { &mut found.xon };

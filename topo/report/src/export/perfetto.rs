@@ -6,8 +6,9 @@
 
 use crate::ReportError;
 use crate::data::Run;
+use results::saturation::BinTrees;
 use std::path::Path;
-use trace::{Trace, Unit};
+use trace::Unit;
 use tracks::Tracks;
 
 mod events;
@@ -23,37 +24,28 @@ mod tracks;
 /// If a file there is missing or is not what a run writes.
 pub fn trace(folder: &Path) -> Result<Vec<u8>, ReportError> {
     let run = Run::load(folder)?;
-    let mut trace = Trace::default();
-    let mut tracks = Tracks::new(&run, &mut trace);
-    trees(&run, &tracks, &mut trace);
-    series::ports(&run, folder, &tracks, &mut trace)?;
-    series::queues(folder, &tracks, &mut trace)?;
-    series::rates(folder, &mut tracks, &mut trace)?;
-    series::lateness(folder, &mut tracks, &mut trace)?;
-    events::all(&run, folder, &mut tracks, &mut trace)?;
-    Ok(trace.into_octets())
+    let mut tracks = Tracks::new(&run);
+    trees(&run, &mut tracks);
+    series::ports(folder, &mut tracks)?;
+    series::queues(folder, &mut tracks)?;
+    series::rates(folder, &mut tracks)?;
+    series::lateness(folder, &mut tracks)?;
+    events::all(&run, folder, &mut tracks)?;
+    Ok(tracks.trace.into_octets())
 }
 
 /// A slice for each tree of congestion, and the number of its members.
-fn trees(run: &Run, tracks: &Tracks<'_>, trace: &mut Trace) {
-    let bin_ps = run.result.grid.dt_ps;
+fn trees(run: &Run, tracks: &mut Tracks<'_>) {
+    let Tracks { trace, fabric, .. } = tracks;
     for tree in &run.result.saturation.trees {
-        let track = trace.track(tracks.fabric, &format!("tree {} → {}", tree.root, tree.feeds));
-        let name = format!("tree root={} size={}", tree.root, tree.size);
-        trace.begin(track, tree.first_ps, &name, &[]);
+        let track = trace.track(*fabric, &format!("tree {} → {}", tree.root, tree.feeds));
+        trace.begin(track, tree.first_ps, &format!("tree root={} size={}", tree.root, tree.size));
         trace.end(track, tree.last_ps);
-        let members = trace.counter(track, "members", &Unit::Count);
-        let root = run.outputs.all.iter().position(|output| output.name == tree.root);
-        let size = |bin: usize| {
-            let tree = root.and_then(|root| run.moments[bin].trees.get(&root));
-            tree.map_or(0, |members| members.len() as i64)
+        let root = run.graph.outputs.iter().position(|output| output.name == tree.root);
+        let size = |(bin, moment): (usize, &BinTrees)| {
+            let members = root.and_then(|root| moment.trees.get(&root));
+            (bin as u64 * run.result.grid.dt_ps, members.map_or(0, |members| members.len() as u64))
         };
-        let mut before = None;
-        for bin in 0..run.bins {
-            if before != Some(size(bin)) {
-                before = Some(size(bin));
-                trace.count(members, bin as u64 * bin_ps, size(bin));
-            }
-        }
+        trace.counter_of(track, "members", &Unit::Count, run.moments.iter().enumerate().map(size));
     }
 }

@@ -27,11 +27,6 @@ impl Message {
         self
     }
 
-    /// With a signed number: negative ones take ten octets.
-    pub fn int(self, field: u64, value: i64) -> Message {
-        self.uint(field, value as u64)
-    }
-
     /// With a number of eight octets.
     pub fn fixed(mut self, field: u64, value: u64) -> Message {
         self.tag(field, FIXED64);
@@ -86,7 +81,6 @@ mod tests {
         let text = Message::new().text(2, "testing").into_octets();
         assert_eq!(text, [0x12, 7, b't', b'e', b's', b't', b'i', b'n', b'g']);
         assert_eq!(Message::new().message(3, &inner).into_octets(), [0x1a, 3, 0x08, 0x96, 0x01]);
-        assert_eq!(Message::new().int(1, -2).into_octets().len(), 11);
         let one = Message::new().fixed(44, 1.0f64.to_bits()).into_octets();
         assert_eq!(one, [0xe1, 0x02, 0, 0, 0, 0, 0, 0, 0xf0, 0x3f]);
     }

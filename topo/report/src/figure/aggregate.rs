@@ -1,6 +1,6 @@
 //! The panel of what all receivers of a small fabric received together, both runs on one axis.
 
-use super::panel::{Group, Label, Panel, Series};
+use super::panel::{Panel, Series, Stroke};
 use crate::data;
 use crate::facts::{Facts, Side};
 use chart::scale;
@@ -14,31 +14,24 @@ pub fn panel<'a>(facts: &'a Facts<'a>) -> Option<Panel<'a>> {
     if !(2..=RECEIVERS_MAX).contains(&receivers) {
         return None;
     }
-    let own = |side| Series::new(format!("{receivers} ports"), side, sum(facts, side));
-    let series: Vec<Series<'a>> = facts.sides().map(own).collect();
-    let most = data::most(series.iter().flat_map(|series| series.mean.iter()));
-    let top = scale::round_up(most.max(1.0));
-    let label = |(place, side): (usize, &Side<'_>)| {
-        Label::new(place, format!("{receivers} ports, {}", side.name), side.role, 2)
-    };
-    let group =
-        |(place, side): (usize, &Side<'_>)| Group::lines(format!("thick {}", side.role), [place]);
+    let sums: Vec<Vec<f64>> = facts.sides().map(|side| sum(facts, side)).collect();
+    let top = scale::round_up(data::most(sums.iter().flatten()).max(1.0));
     let about = "received by all ports together, in line rates".to_owned();
-    let panel = Panel::new("aggregate", "aggregate".to_owned(), about, "line_rate", top);
-    let series = series.into_iter().map(|series| series.carried("sum", top / 2_000.0)).collect();
-    let groups = facts.sides().enumerate().map(group).collect();
-    let labels = facts.sides().enumerate().map(label).collect();
-    Some(Panel { series, groups, labels, ..panel })
+    let mut panel = Panel::new("aggregate", "aggregate".to_owned(), about, "line_rate", top);
+    for (side, sum) in facts.sides().zip(sums) {
+        let all =
+            Series::new(format!("{receivers} ports"), side, sum).carried("sum", top / 2_000.0);
+        let place = panel.draws(all, Stroke::Lines, format!("thick {}", side.role));
+        panel.label(place, format!("{receivers} ports, {}", side.name), side.role, 2);
+    }
+    Some(panel)
 }
 
 fn sum(facts: &Facts<'_>, side: &Side<'_>) -> Vec<f64> {
     let of = |bin: usize| {
-        let receivers = facts.hot.iter().chain(&facts.cold);
-        let values = receivers.filter_map(|node| side.run.received.get(*node)).map(|s| s[bin]);
-        values
-            .filter(|value| value.is_finite())
-            .reduce(|sum, value| sum + value)
-            .unwrap_or(f64::NAN)
+        let values = facts.hot.iter().chain(&facts.cold).filter_map(|n| side.run.received.get(*n));
+        let known = values.map(|values| values[bin]).filter(|value| value.is_finite());
+        known.reduce(|sum, value| sum + value).unwrap_or(f64::NAN)
     };
     (0..side.run.bins).map(of).collect()
 }

@@ -1,5 +1,5 @@
-//! Lanes below the panels: held sources, marks, notifications, losses, and lateness of the
-//! host was. Stronger is more.
+//! Lanes below the panels: held sources, marks, notifications, losses, and the lateness of the host. Stronger is
+//! more.
 
 use super::panel::Series;
 use crate::data;
@@ -8,6 +8,7 @@ use crate::sheet::Sheet;
 use chart::path::{self, Precision};
 use chart::quantiles;
 use maud::{Markup, html};
+use proto::technology::Technology;
 
 /// Strengths that a cell may have.
 const STRENGTHS: usize = 8;
@@ -27,11 +28,11 @@ pub struct Lanes<'a> {
 
 /// A lane.
 #[derive(Debug)]
-pub struct Strip<'a> {
+struct Strip<'a> {
     /// What it shows, and its key among the page's columns.
-    pub series: Series<'a>,
+    series: Series<'a>,
     /// In what.
-    pub unit: &'static str,
+    unit: &'static str,
     role: &'static str,
     /// Between the name and that of the run.
     per: &'static str,
@@ -79,38 +80,32 @@ pub fn all<'a>(facts: &'a Facts<'a>) -> Lanes<'a> {
     for side in facts.sides() {
         let (signals, log) = (&side.run.signals, &side.run.log);
         let words = facts::signals(side.run);
-        for (word, key, series) in [
-            (words.marks, "marks", &signals.marks),
-            (words.notifications, "notes", &signals.notes),
-            ("XOFF sent", "xoff", &log.xoff),
-            ("XON sent", "xon", &log.xon),
-            ("frames lost", "drops", &signals.drops),
+        for (lane, series) in [
+            ((words.marks, "signal", "marks"), &signals.marks),
+            ((words.notifications, "signal", "notes"), &signals.notes),
+            (("XOFF sent", "third", "xoff"), &log.xoff),
+            (("XON sent", "third", "xon"), &log.xon),
+            (("frames lost", "fail", "drops"), &signals.drops),
         ] {
             let rate: Vec<f64> = series.iter().map(|n| n / side.run.bin_tau().max(1e-9)).collect();
             let most = data::most(&rate);
             if most > 0.0 {
-                let role = match key {
-                    "drops" => "fail",
-                    "xoff" | "xon" => "third",
-                    _ => "signal",
-                };
-                strips.push(strip(side, (word, role, key), rate, most));
+                strips.push(strip(side, lane, rate, most));
             }
         }
-        let pause = paused(side);
-        let most = data::most(&pause);
-        if side.run.technology == "ethernet" && most > 0.0 {
-            let paused = strip(side, ("ports paused", "third", "paused"), pause, most);
+        let paused = |bin| side.run.series.iter().filter(|s| s.pause[bin] > 0.0).count() as f64;
+        let paused: Vec<f64> = (0..side.run.bins).map(paused).collect();
+        let most = data::most(&paused);
+        if side.run.graph.technology == Technology::Ethernet && most > 0.0 {
+            let paused = strip(side, ("ports paused", "third", "paused"), paused, most);
             strips.push(Strip { unit: "ports", per: "", digits: 0, ..paused });
         }
     }
-    Lanes { strips, late: late(facts) }
-}
-
-/// Ports that are paused for some of a bin, by bin.
-fn paused(side: &Side<'_>) -> Vec<f64> {
-    let count = |bin: usize| side.run.series.iter().filter(|s| s.pause[bin] > 0.0).count() as f64;
-    (0..side.run.bins).map(count).collect()
+    let late = &facts.run.run.lateness;
+    let late = (!late.is_empty()).then(|| {
+        Series::new("host late, p99".to_owned(), &facts.run, late).carried("late", 0.0005)
+    });
+    Lanes { strips, late }
 }
 
 fn strip<'a>(
@@ -121,44 +116,28 @@ fn strip<'a>(
 ) -> Strip<'a> {
     let series = Series::new(name.to_owned(), side, values);
     let series = series.carried(key, (most / 1_000.0).max(1e-6));
-    let digits = if most >= 100.0 {
-        0
-    } else if most >= 1.0 {
-        1
-    } else {
-        3
-    };
+    let digits = [(100.0, 0), (1.0, 1)].into_iter().find(|(least, _)| most >= *least);
+    let digits = digits.map_or(3, |(_, digits)| digits);
     Strip { series, unit: "per_tau", role, per: " per τ", sign: "", digits, most }
-}
-
-fn late<'a>(facts: &'a Facts<'a>) -> Option<Series<'a>> {
-    let side = &facts.run;
-    let is_live = !side.run.lateness.is_empty();
-    let late = || Series::new("host late, p99".to_owned(), side, &side.run.lateness);
-    is_live.then(|| late().carried("late", 0.0005))
 }
 
 impl Strip<'_> {
     /// By strength from 1 on, where its cells are; neighbours of one strength are one rectangle.
     fn cells(&self) -> Vec<String> {
         let mut cells = vec![String::new(); STRENGTHS];
-        let (values, width) = (&self.series.mean, self.series.side.run.bin_tau());
-        let strength = |value: f64| {
-            if !value.is_finite() || value <= 0.0 {
-                return 0;
-            }
-            ((value / self.most * STRENGTHS as f64).ceil() as usize).clamp(1, STRENGTHS)
+        let width = self.series.side.run.bin_tau();
+        let strength = |value: f64| match (value / self.most * STRENGTHS as f64).ceil() {
+            level if level > 0.0 && level.is_finite() => (level as usize).min(STRENGTHS),
+            _ => 0,
         };
         let mut begin = 0;
-        for bin in 1..=values.len() {
-            let own = strength(values[begin]);
-            if bin == values.len() || strength(values[bin]) != own {
-                if own > 0 {
-                    let (from, to) = (begin as f64 * width, bin as f64 * width);
-                    cells[own - 1] += &format!("M{from:.2} 0H{to:.2}V1H{from:.2}z");
-                }
-                begin = bin;
+        for alike in self.series.mean.chunk_by(|one, next| strength(*one) == strength(*next)) {
+            let end = begin + alike.len();
+            if let Some(own) = strength(alike[0]).checked_sub(1) {
+                let (from, to) = (begin as f64 * width, end as f64 * width);
+                cells[own] += &format!("M{from:.2} 0H{to:.2}V1H{from:.2}z");
             }
+            begin = end;
         }
         cells
     }
@@ -167,7 +146,6 @@ impl Strip<'_> {
         let y = format!("{:.0}", top + rows.at);
         let name = format!("{:.0}", top + rows.name);
         let value = self.series.at_cursor(facts);
-        let key = self.series.carried.as_ref().map(|(key, _)| key);
         let words = format!("{}{}, {}", self.series.name, self.per, self.series.side.name);
         html! {
             rect class="track" x=(sheet.left) y=(y) width=(sheet.span()) height=(rows.height) {}
@@ -180,7 +158,7 @@ impl Strip<'_> {
                 }
             }
             text x=(rows.ends.0) y=(name) { (quantiles::shortened(&words, NAME_MAX)) }
-            text class="strong" x=(rows.ends.1) y=(name) text-anchor="end" data-k=[key] data-d=(self.digits) data-u=(self.sign) {
+            text class="strong" x=(rows.ends.1) y=(name) text-anchor="end" data-k=[self.series.key()] data-d=(self.digits) data-u=(self.sign) {
                 (super::shown(value, self.digits)) @if value.is_finite() { (self.sign) }
             }
         }
@@ -188,14 +166,10 @@ impl Strip<'_> {
 }
 
 impl<'a> Lanes<'a> {
-    /// The lanes, but for lateness.
-    pub fn strips(&self) -> &[Strip<'a>] {
-        &self.strips
-    }
-
-    /// How late the host was, in frame times; nothing on the virtual clock.
-    pub fn late(&self) -> Option<&Series<'a>> {
-        self.late.as_ref()
+    /// What lanes show, with units; lateness last, which is there in live runs.
+    pub fn series(&self) -> impl Iterator<Item = (&'static str, &Series<'a>)> {
+        let strips = self.strips.iter().map(|strip| (strip.unit, &strip.series));
+        strips.chain(self.late.iter().map(|late| ("frame_times", late)))
     }
 
     /// What they need below the panels.
@@ -227,7 +201,6 @@ fn lateness(facts: &Facts<'_>, sheet: &Sheet, late: &Series<'_>, y: f64) -> Mark
     let limit = y + LATE_HEIGHT * (1.0 - LATE_LIMIT / top);
     let rows = Rows::of(sheet);
     let name = if sheet.has_margin() { y + 26.0 } else { y - 3.0 };
-    let key = late.carried.as_ref().map(|(key, _)| key);
     html! {
         svg class="t" x=(sheet.left) y=(format!("{y:.0}")) width=(sheet.span()) height=(LATE_HEIGHT)
             viewBox=(super::view(facts.length, 0.0, 1.0)) preserveAspectRatio="none" {
@@ -236,7 +209,7 @@ fn lateness(facts: &Facts<'_>, sheet: &Sheet, late: &Series<'_>, y: f64) -> Mark
         path class="limit" d=(format!("M{} {limit:.1}H{}", sheet.left, sheet.right)) {}
         text x=(sheet.left - 7.0) y=(format!("{:.1}", limit + 4.0)) text-anchor="end" { "0.1" }
         text x=(rows.ends.0) y=(format!("{name:.0}")) { (late.name) ", frame times" }
-        text class="strong" x=(rows.ends.1) y=(format!("{name:.0}")) text-anchor="end" data-k=[key] data-d="3" {
+        text class="strong" x=(rows.ends.1) y=(format!("{name:.0}")) text-anchor="end" data-k=[late.key()] data-d="3" {
             (super::shown(late.at_cursor(facts), 3))
         }
     }

@@ -27,7 +27,7 @@ pub struct Series<'a> {
     pub mean: Values<'a>,
     /// The least and the greatest within a bin, where they are known.
     pub range: Option<(Values<'a>, Values<'a>)>,
-    /// Its key among the page's columns, and the step that they know it to; few have none.
+    /// Its key among the page's columns, and the step of its values there; few have none.
     pub carried: Option<(String, f64)>,
 }
 
@@ -47,6 +47,11 @@ impl<'a> Series<'a> {
     pub fn carried(mut self, key: &str, step: f64) -> Self {
         self.carried = Some((format!("{}.{key}", self.side.number), step));
         self
+    }
+
+    /// Its key among the page's columns.
+    pub fn key(&self) -> Option<&str> {
+        self.carried.as_ref().map(|(key, _)| key.as_str())
     }
 
     /// The value at the cursor.
@@ -77,14 +82,6 @@ pub struct Group {
     pub series: Vec<usize>,
 }
 
-impl Group {
-    /// Lines.
-    pub fn lines(class: impl Into<String>, series: impl IntoIterator<Item = usize>) -> Group {
-        let series = series.into_iter().collect();
-        Group { class: class.into(), stroke: Stroke::Lines, series }
-    }
-}
-
 /// A name with its value, for one series.
 #[derive(Debug)]
 pub struct Label {
@@ -98,13 +95,6 @@ pub struct Label {
     pub digits: usize,
     /// Something further, in small print.
     pub note: String,
-}
-
-impl Label {
-    /// A name without small print.
-    pub fn new(series: usize, text: String, role: &'static str, digits: usize) -> Label {
-        Label { series, text, role, digits, note: String::new() }
-    }
 }
 
 /// A panel.
@@ -136,14 +126,6 @@ pub struct Panel<'a> {
     pub labels: Vec<Label>,
 }
 
-/// A name where it is to be written.
-struct Written<'p> {
-    y: f64,
-    label: &'p Label,
-    value: String,
-    key: Option<&'p str>,
-}
-
 impl<'a> Panel<'a> {
     /// An empty panel whose axis goes from 0 to `top` with ticks at both ends and in the middle.
     pub fn new(
@@ -168,6 +150,29 @@ impl<'a> Panel<'a> {
             labels: Vec::new(),
         }
     }
+
+    /// Adds a series that is drawn in a group of its own, on top of the others; returns its place.
+    pub fn draws(&mut self, series: Series<'a>, stroke: Stroke, class: String) -> usize {
+        let place = self.series.len();
+        self.series.push(series);
+        self.group(stroke, class, [place]);
+        place
+    }
+
+    /// Draws some series, by their places, on top of the others.
+    pub fn group(
+        &mut self,
+        stroke: Stroke,
+        class: String,
+        series: impl IntoIterator<Item = usize>,
+    ) {
+        self.groups.push(Group { class, stroke, series: series.into_iter().collect() });
+    }
+
+    /// Names a series, by its place; its value has so many digits behind the point.
+    pub fn label(&mut self, series: usize, text: String, role: &'static str, digits: usize) {
+        self.labels.push(Label { series, text, role, digits, note: String::new() });
+    }
 }
 
 impl Panel<'_> {
@@ -185,9 +190,9 @@ impl Panel<'_> {
 
     /// Role of a series' colour: of its name, or of its line.
     pub fn role(&self, series: usize) -> &str {
+        let mut groups = self.groups.iter().filter(|group| group.series.contains(&series));
+        let of_group = || groups.next()?.class.split(' ').nth(1);
         let label = self.labels.iter().find(|label| label.series == series);
-        let group = self.groups.iter().find(|group| group.series.contains(&series));
-        let of_group = || group.and_then(|group| group.class.split(' ').nth(1));
         label.map(|label| label.role).or_else(of_group).unwrap_or("muted")
     }
 
@@ -223,7 +228,7 @@ impl Panel<'_> {
             svg class="t" x=(left) y=(format!("{top:.0}")) width=(sheet.span()) height=(format!("{height:.0}"))
                 viewBox=(super::view(facts.length, LOW, HIGH)) preserveAspectRatio="none" {
                 (self.under)
-                @for group in &self.groups { (self.group(group, facts, sheet)) }
+                @for group in &self.groups { (self.lines(group, facts, sheet)) }
                 (over)
             }
             @match names { Some(names) => (names), None => (self.names_beside(facts, sheet, (top, height), &place)) }
@@ -231,33 +236,26 @@ impl Panel<'_> {
         (markup, top + height)
     }
 
-    fn group(&self, group: &Group, facts: &Facts<'_>, sheet: &Sheet) -> Markup {
+    fn lines(&self, group: &Group, facts: &Facts<'_>, sheet: &Sheet) -> Markup {
         let precision = super::precision(facts);
         let end = self.top * self.scale;
         let all = || group.series.iter().map(|place| &self.series[*place]);
         html! {
             g class=(group.class) { @for series in all() {
                 @if let (Some((least, most)), true) = (&series.range, group.stroke != Stroke::Lines) {
-                    path class="band" d=(band(series.side, (least, most), end, precision)) {}
+                    path class="band" d=(band(series.side, least, most, end, precision)) {}
                 }
                 @if group.stroke != Stroke::Bands {
                     // The page's small pictures draw the same line again.
-                    @let id = series.carried.as_ref().map(|(key, _)| key).filter(|_| sheet.is_page());
-                    path class="l" id=[id] d=(trace(series.side, &series.mean, end, precision)) {}
+                    path class="l" id=[series.key().filter(|_| sheet.is_page())] d=(trace(series.side, &series.mean, end, precision)) {}
                 }
             } }
         }
     }
 
-    fn written<'p>(&'p self, facts: &Facts<'_>, label: &'p Label) -> Written<'p> {
-        let series = &self.series[label.series];
-        let value = series.at_cursor(facts) / self.scale;
-        Written {
-            y: if value.is_finite() { value } else { 0.0 },
-            label,
-            value: super::shown(value, label.digits),
-            key: series.carried.as_ref().map(|(key, _)| key.as_str()),
-        }
+    /// The value of a label at the cursor, in units of the axis.
+    fn value(&self, facts: &Facts<'_>, label: &Label) -> f64 {
+        self.series[label.series].at_cursor(facts) / self.scale
     }
 
     /// Names at the right end of lines, moved apart where they would meet.
@@ -269,26 +267,28 @@ impl Panel<'_> {
         place: &impl Fn(f64) -> f64,
     ) -> Markup {
         let room = |label: &Label| if label.note.is_empty() { 17.0 } else { 31.0 };
-        let written = self.labels.iter().map(|label| self.written(facts, label));
-        let mut order: Vec<(f64, Written<'_>)> =
-            written.map(|written| (place(written.y) + 4.0, written)).collect();
+        let labels = self.labels.iter().map(|label| (label, self.value(facts, label)));
+        let at = |value: f64| place(if value.is_finite() { value } else { 0.0 }) + 4.0;
+        let mut order: Vec<(f64, &Label, f64)> =
+            labels.map(|(label, value)| (at(value), label, value)).collect();
         order.sort_by(|a, b| a.0.total_cmp(&b.0));
         let mut least = top + 8.0;
-        for (at, written) in &mut order {
+        for (at, label, _) in &mut order {
             *at = at.max(least);
-            least = *at + room(written.label);
+            least = *at + room(label);
         }
         let mut most = top + height + 8.0;
-        for (at, written) in order.iter_mut().rev() {
+        for (at, label, _) in order.iter_mut().rev() {
             *at = at.min(most);
-            most = *at - room(written.label);
+            most = *at - room(label);
         }
         let x = sheet.right + 12.0;
         html! {
-            @for (at, Written { label, value, key, .. }) in order {
+            @for (at, label, value) in order {
                 g class=(format!("own {}", label.role)) {
                     text x=(x) y=(format!("{at:.1}")) { (quantiles::shortened(&label.text, NAME_MAX)) }
-                    text x=(sheet.width - 4.0) y=(format!("{at:.1}")) text-anchor="end" data-k=[key] data-d=(label.digits) { (value) }
+                    text x=(sheet.width - 4.0) y=(format!("{at:.1}")) text-anchor="end"
+                        data-k=[self.series[label.series].key()] data-d=(label.digits) { (super::shown(value, label.digits)) }
                 }
                 @if !label.note.is_empty() {
                     text class="note" x=(x) y=(format!("{:.1}", at + LINE)) { (label.note) }
@@ -303,7 +303,7 @@ impl Panel<'_> {
         let (mut x, mut y) = (sheet.left, y);
         let mut names = Vec::new();
         for label in &self.labels {
-            let Written { value, .. } = self.written(facts, label);
+            let value = super::shown(self.value(facts, label), label.digits);
             let own =
                 words::width(&label.text).min(NAME_MAX as f64 * 6.3) + 6.0 + words::width(&value);
             let wide = own + words::width(&label.note) + 8.0;
@@ -330,14 +330,9 @@ impl Panel<'_> {
 }
 
 /// From the least to the greatest, in data coordinates.
-fn band(
-    side: &Side<'_>,
-    (least, most): (&Values<'_>, &Values<'_>),
-    end: f64,
-    precision: Precision,
-) -> String {
+fn band(side: &Side<'_>, least: &[f64], most: &[f64], end: f64, precision: Precision) -> String {
     let at = |value: f64| -value / end * UNIT;
-    let bins = 0..least.len().min(most.len());
-    let points = bins.map(|bin| (side.run.middle(bin), at(least[bin]), at(most[bin])));
+    let values = least.iter().zip(most).enumerate();
+    let points = values.map(|(bin, (low, high))| (side.run.middle(bin), at(*low), at(*high)));
     path::band(&points.collect::<Vec<_>>(), precision)
 }

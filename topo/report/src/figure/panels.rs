@@ -1,15 +1,13 @@
-//! The list of panels, and the panels of traffic: throughput of ports and sources, limits of
-//! points ask for.
+//! The list of panels, and the panels of traffic: throughput of ports and sources, limits of reaction points.
 
 use super::UNIT;
-use super::panel::{Group, Label, Panel, Series, Stroke};
+use super::panel::{Panel, Series, Stroke};
 use crate::data::{self, Throttle};
 use crate::facts::{self, Facts, Side};
 use chart::{number, scale};
 use maud::{Markup, html};
 use proto::congestion::schemes::{self, Throttling};
 use results::verdict::Verdict;
-use std::collections::BTreeSet;
 
 /// Greatest number of thin lines of one kind in a panel.
 const THIN_MAX: usize = 64;
@@ -34,50 +32,49 @@ pub fn all<'a>(facts: &'a Facts<'a>) -> Vec<Panel<'a>> {
 }
 
 fn received<'a>(facts: &'a Facts<'a>, side: &'a Side<'a>) -> Panel<'a> {
-    let port = |node: &usize| {
-        let name = facts.run.run.nodes[*node].name.clone();
-        Series::new(name, side, &side.run.received[*node]).carried(&format!("x{node}"), 0.002)
-    };
-    let mut series: Vec<Series<'a>> = facts.cold.iter().chain(&facts.hot).map(port).collect();
     let (cold, hot) = (facts.cold.len(), facts.hot.len());
-    let mut mean = |words: String, values: &'a Vec<f64>, nodes: &[usize], key: &str| {
-        let (least, most) = spread(side, nodes);
-        let all = Series::new(words, side, values).carried(key, 0.001);
-        series.push(if nodes.len() > LINES_MAX { all.between(least, most) } else { all });
-        series.len() - 1
-    };
-    let mean_of = |words: String, n: usize| if n > 1 { format!("{words}, mean") } else { words };
-    let cold_mean = mean(mean_of(facts.cold_words(), cold), &side.cold, &facts.cold, "cold");
-    let hot_mean = mean(mean_of(facts.hot_names(), hot), &side.hot, &facts.hot, "hot");
-    let mut groups = Vec::new();
-    let weight = if cold <= FEW { "thick" } else { "thin" };
-    let class = format!("{weight} {}", side.role);
-    groups.push(if cold <= LINES_MAX {
-        Group::lines(class, 0..cold)
-    } else {
-        Group { class, stroke: Stroke::Bands, series: vec![cold_mean] }
-    });
-    groups.push(Group::lines("thick hot", cold..cold + hot.min(THIN_MAX)));
-    if cold > FEW {
-        groups.push(Group::lines(format!("thick {}", side.role), [cold_mean]));
-    }
-    // The mean of one is that one.
-    let place = |mean: usize, of: usize, first: usize| if of == 1 { first } else { mean };
-    let mut labels = Vec::new();
-    if hot > 0 {
-        let prefix = if hot == 1 { "hot port " } else { "" };
-        let text = format!("{prefix}{}", series[hot_mean].name);
-        labels.push(Label::new(place(hot_mean, hot, cold), text, "hot", 2));
-    }
-    if cold > 0 {
-        let text = series[cold_mean].name.clone();
-        let label = Label::new(place(cold_mean, cold, 0), text, side.role, 2);
-        labels.push(Label { note: expected(side), ..label });
-    }
     let what = if cold + hot == 1 { "received by its port" } else { "received by each port" };
     let about = format!("{what}, of line rate");
-    let panel = Panel::new("received", side.name.clone(), about, "line_rate", 1.0);
-    Panel { height: 118.0, under: accepted(side), series, groups, labels, ..panel }
+    let mut panel = Panel::new("received", side.name.clone(), about, "line_rate", 1.0);
+    (panel.height, panel.under) = (118.0, accepted(side));
+    panel.series.extend(facts.cold.iter().chain(&facts.hot).map(|node| {
+        let name = facts.run.run.graph.nodes[*node].name.clone();
+        Series::new(name, side, &side.run.received[*node]).carried(&format!("x{node}"), 0.002)
+    }));
+    for (nodes, name, values, key) in [
+        (&facts.cold, facts.cold_words(), &side.cold, "cold"),
+        (&facts.hot, facts.hot_names(), &side.hot, "hot"),
+    ] {
+        let name = if nodes.len() > 1 { format!("{name}, mean") } else { name };
+        let mean = Series::new(name, side, values).carried(key, 0.001);
+        let (least, most) = spread(side, nodes);
+        let is_band = nodes.len() > LINES_MAX;
+        panel.series.push(if is_band { mean.between(least, most) } else { mean });
+    }
+    let (cold_mean, hot_mean) = (cold + hot, cold + hot + 1);
+    let weight = if cold <= FEW { "thick" } else { "thin" };
+    let class = format!("{weight} {}", side.role);
+    if cold <= LINES_MAX {
+        panel.group(Stroke::Lines, class, 0..cold);
+    } else {
+        panel.group(Stroke::Bands, class, [cold_mean]);
+    }
+    panel.group(Stroke::Lines, "thick hot".to_owned(), cold..cold + hot.min(THIN_MAX));
+    if cold > FEW {
+        panel.group(Stroke::Lines, format!("thick {}", side.role), [cold_mean]);
+    }
+    // The mean of one is that one.
+    if hot > 0 {
+        let prefix = if hot == 1 { "hot port " } else { "" };
+        let text = format!("{prefix}{}", panel.series[hot_mean].name);
+        panel.label(if hot == 1 { cold } else { hot_mean }, text, "hot", 2);
+    }
+    if cold > 0 {
+        let text = panel.series[cold_mean].name.clone();
+        panel.label(if cold == 1 { 0 } else { cold_mean }, text, side.role, 2);
+        panel.labels.last_mut().expect("it was just added").note = expected(side);
+    }
+    panel
 }
 
 /// The least and the greatest throughput of several ports.
@@ -135,46 +132,41 @@ fn sent<'a>(facts: &'a Facts<'a>, side: &'a Side<'a>) -> Panel<'a> {
         output.map_or(&[][..], |output| &side.run.series[output].sent[..])
     };
     // Named are those that send most over the run: beyond five, colours say nothing any more.
-    let mut order: Vec<(f64, usize)> = facts
-        .senders
-        .iter()
-        .map(|node| (values(*node).iter().filter(|v| v.is_finite()).sum::<f64>(), *node))
-        .collect();
+    let total = |node: &usize| -> f64 { values(*node).iter().filter(|v| v.is_finite()).sum() };
+    let mut order: Vec<(f64, usize)> = facts.senders.iter().map(|n| (total(n), *n)).collect();
     order.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-    let named = order.len().min(if order.len() <= ROLES.len() { 5 } else { 2 });
-    let is_named = |node: &usize| order[..named].iter().any(|(_, own)| own == node);
-    let own = |node: usize| Series::new(side.run.nodes[node].name.clone(), side, values(node));
-    let mut series: Vec<Series<'a>> = order[..named]
-        .iter()
-        .map(|(_, node)| own(*node).carried(&format!("s{node}"), 0.002))
-        .collect();
-    let others = facts.senders.iter().filter(|node| !is_named(node));
-    series.extend(others.take(THIN_MAX).map(|node| own(*node)));
-    let mut groups = vec![Group::lines("thin base", named..series.len())];
-    let thick = |place: usize| Group::lines(format!("thick {}", ROLES[place]), [place]);
-    groups.extend((0..named).rev().map(thick));
-    let label = |place: usize| {
-        Label::new(place, format!("sent by {}", series[place].name), ROLES[place], 2)
-    };
-    let labels = (0..named).map(label).collect();
+    order.truncate(if order.len() <= ROLES.len() { 5 } else { 2 });
     let about = "sent by each source, of line rate".to_owned();
-    let panel = Panel::new("sent", side.name.clone(), about, "line_rate", 1.0);
-    Panel { height: 118.0, series, groups, labels, ..panel }
+    let mut panel = Panel::new("sent", side.name.clone(), about, "line_rate", 1.0);
+    panel.height = 118.0;
+    let own =
+        |node: usize| Series::new(side.run.graph.nodes[node].name.clone(), side, values(node));
+    let named = order.iter().map(|(_, node)| own(*node).carried(&format!("s{node}"), 0.002));
+    panel.series.extend(named);
+    let is_named = |node: &&usize| order.iter().any(|(_, own)| own == *node);
+    let others = facts.senders.iter().filter(|node| !is_named(node));
+    panel.series.extend(others.take(THIN_MAX).map(|node| own(*node)));
+    panel.group(Stroke::Lines, "thin base".to_owned(), order.len()..panel.series.len());
+    for place in (0..order.len()).rev() {
+        panel.group(Stroke::Lines, format!("thick {}", ROLES[place]), [place]);
+    }
+    for place in 0..order.len() {
+        panel.label(place, format!("sent by {}", panel.series[place].name), ROLES[place], 2);
+    }
+    panel
 }
 
 /// Gaps or rates, whichever the scheme limits.
 fn throttled<'a>(facts: &'a Facts<'a>, side: &'a Side<'a>) -> Option<Panel<'a>> {
     let run = side.run;
-    let reaches = |name: &str| {
-        let flow = run.flows.iter().find(|flow| flow.flow == name);
-        flow.and_then(|flow| run.nodes.iter().position(|node| node.name == flow.dst))
+    let is_hot = |name: &str| facts.hot.iter().any(|node| run.graph.nodes[*node].name == name);
+    let leads_to_hot = |name: &&String| {
+        let flow = run.flows.iter().find(|flow| flow.flow == **name);
+        flow.is_some_and(|flow| is_hot(&flow.dst))
     };
-    let acted = |gap: &[f64]| gap.iter().any(|gap| *gap > 0.0);
-    let (mut hot, mut cold) = (Vec::new(), Vec::new());
-    for (name, throttle) in run.throttles.iter().filter(|(_, t)| acted(&t.gap)) {
-        let is_hot = reaches(name).is_some_and(|node| facts.hot.contains(&node));
-        if is_hot { hot.push((name, throttle)) } else { cold.push((name, throttle)) }
-    }
+    let acted =
+        run.throttles.iter().filter(|(_, throttle)| throttle.gap.iter().any(|gap| *gap > 0.0));
+    let (hot, cold): (Vec<_>, Vec<_>) = acted.partition(|(name, _)| leads_to_hot(name));
     if hot.is_empty() && cold.is_empty() {
         return None;
     }
@@ -183,51 +175,36 @@ fn throttled<'a>(facts: &'a Facts<'a>, side: &'a Side<'a>) -> Option<Panel<'a>> 
     let of = |throttle: &'a Throttle| -> &'a [f64] {
         if by_rate { &throttle.rate } else { &throttle.gap }
     };
-    let hot_names: BTreeSet<&str> = facts.hot.iter().map(|n| run.nodes[*n].name.as_str()).collect();
-    let total =
-        |hot: bool| run.flows.iter().filter(|f| hot_names.contains(f.dst.as_str()) == hot).count();
     let most = data::most(hot.iter().chain(&cold).flat_map(|(_, throttle)| of(throttle)));
-    let top = if by_rate { 1.0 } else { scale::round_up(most) };
-    let (mut series, mut groups, mut labels) = (Vec::new(), Vec::new(), Vec::new());
-    for (flows, role, word, total) in
-        [(hot, "hot", "hot", total(true)), (cold, side.role, "other", total(false))]
-    {
+    let mut panel = if by_rate {
+        let about = "rate allowed, per flow, of line rate".to_owned();
+        Panel::new("rate", side.name.clone(), about, "line_rate", 1.0)
+    } else {
+        let about = "inter-packet delay asked for, per flow, in τ".to_owned();
+        Panel::new("delay", side.name.clone(), about, "tau", scale::round_up(most))
+    };
+    let step = panel.top / 2_000.0;
+    for (flows, role, word) in [(hot, "hot", "hot"), (cold, side.role, "other")] {
         if flows.is_empty() {
             continue;
         }
+        let total = run.flows.iter().filter(|flow| is_hot(&flow.dst) == (word == "hot")).count();
         // What never left neutral counts as no gap; of rates only those that are limited have a mean.
         let among = if by_rate { 0 } else { total.max(flows.len()) };
-        let mean: Vec<f64> = (0..run.bins)
-            .map(|bin| mean_of(flows.iter().map(|(_, throttle)| of(throttle)[bin]), among))
-            .collect();
-        let thin = if role == "hot" { THIN_MAX } else { THIN_MAX / 2 };
-        let first = series.len();
-        let own = flows.iter().take(thin);
-        series.extend(own.map(|(name, t)| Series::new((*name).clone(), side, of(t))));
+        let mean = |bin| data::mean(flows.iter().map(|(_, t)| of(t)[bin]), among);
+        let mean: Vec<f64> = (0..run.bins).map(|bin| mean(bin).unwrap_or(f64::NAN)).collect();
         let noun = if total == 1 { "flow" } else { "flows" };
         let text = format!("{} {word} {noun}, mean", among.max(flows.len()));
-        let mean = Series::new(text.clone(), side, mean);
-        let place = series.len();
-        series.push(mean.carried(&format!("t{word}"), top / 2_000.0));
-        // Those to hot ports lie on top of the others.
-        groups.insert(0, Group::lines(format!("thick {role}"), [place]));
-        groups.insert(0, Group::lines(format!("thin {role}"), first..place));
-        labels.push(Label::new(place, text, role, if by_rate { 2 } else { 1 }));
+        let thin = if role == "hot" { THIN_MAX } else { THIN_MAX / 2 };
+        let first = panel.series.len();
+        let own = flows.iter().take(thin);
+        panel.series.extend(own.map(|(name, t)| Series::new((*name).clone(), side, of(t))));
+        let mean = Series::new(text.clone(), side, mean).carried(&format!("t{word}"), step);
+        let place = panel.draws(mean, Stroke::Lines, format!("thick {role}"));
+        panel.group(Stroke::Lines, format!("thin {role}"), first..place);
+        panel.label(place, text, role, if by_rate { 2 } else { 1 });
     }
-    let (name, unit, about) = if by_rate {
-        ("rate", "line_rate", "rate allowed, per flow, of line rate")
-    } else {
-        ("delay", "tau", "inter-packet delay asked for, per flow, in τ")
-    };
-    let panel = Panel::new(name, side.name.clone(), about.to_owned(), unit, top);
-    Some(Panel { series, groups, labels, ..panel })
-}
-
-fn mean_of(values: impl Iterator<Item = f64>, among: usize) -> f64 {
-    let known = values.filter(|value| value.is_finite());
-    let (sum, n) = known.fold((0.0, 0), |(sum, n), value| (sum + value, n + 1));
-    match among.max(n) {
-        0 => f64::NAN,
-        among => sum / among as f64,
-    }
+    // Means lie on top of single flows, and those to hot ports on top of the others.
+    panel.groups.reverse();
+    Some(panel)
 }

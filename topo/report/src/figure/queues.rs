@@ -1,7 +1,7 @@
 //! The panel of queues: those that the scenario measures, or the longest before hot ports, of both runs.
 
-use super::panel::{Group, Label, Panel, Series, Stroke};
-use crate::data::most;
+use super::panel::{Panel, Series, Stroke};
+use crate::data::{OutputSeries, most};
 use crate::facts::{Facts, Side};
 use chart::scale;
 use maud::html;
@@ -12,14 +12,13 @@ use std::collections::BTreeSet;
 
 /// Queues in the panel.
 const QUEUES_MAX: usize = 3;
-/// Expiries that are drawn; more would be a grey wall.
+/// Greatest number of expiries that are drawn.
 const EXPIRIES_MAX: f64 = 100.0;
-/// Octets of one of the axis.
+/// Octets of a unit of the axis.
 const KIB: f64 = 1_024.0;
 
 /// The panel, if anything ever waited.
 pub fn panel<'a>(facts: &'a Facts<'a>) -> Option<Panel<'a>> {
-    const ROLES: [&str; 3] = ["hot", "signal", "third"];
     let chosen = chosen(facts);
     if chosen.is_empty() {
         return None;
@@ -28,37 +27,36 @@ pub fn panel<'a>(facts: &'a Facts<'a>) -> Option<Panel<'a>> {
         facts.sides().flat_map(|side| chosen.iter().filter_map(|o| side.run.series.get(*o)));
     let highest = most(series.flat_map(|series| &series.queue.max)).max(1.0);
     let top = scale::round_up(highest / KIB);
-    let (mut series, mut groups, mut labels) = (Vec::new(), Vec::new(), Vec::new());
-    for (output, role) in chosen.iter().zip(ROLES) {
+    let expiries = expiries(&facts.run);
+    let beside = facts.base.as_ref().map(|base| format!("; dashed: {}", base.name));
+    let expire = expiries
+        .as_ref()
+        .map(|(every, _)| format!("; dotted: what was told of congestion expires, every {every}"));
+    let (beside, expire) = (beside.unwrap_or_default(), expire.unwrap_or_default());
+    let about = format!("in KiB, least to most as a band{beside}{expire}");
+    let mut panel = Panel::new("queue", "queue".to_owned(), about, "bytes", top);
+    panel.scale = KIB;
+    if let Some((_, times)) = expiries {
+        let lines: String = times.iter().map(|t| format!("M{t:.0} -1040V30")).collect();
+        panel.under = html! { path class="l expiry" d=(lines) {} };
+    }
+    for (output, role) in chosen.into_iter().zip(["hot", "signal", "third"]) {
         for side in facts.sides() {
-            let Some(queue) = side.run.series.get(*output).map(|series| &series.queue) else {
-                continue;
-            };
-            let place = series.len();
-            let own = Series::new(facts.run.drawn.output_name(*output), side, &queue.mean);
-            let own = own.between(&queue.min, &queue.max);
-            series.push(own.carried(&format!("n{output}"), top / 2_000.0));
+            let Some(OutputSeries { queue, .. }) = side.run.series.get(output) else { continue };
+            let name = facts.run.drawn.output_name(output);
+            let own = Series::new(name.clone(), side, &queue.mean);
+            let own =
+                own.between(&queue.min, &queue.max).carried(&format!("n{output}"), top / 2_000.0);
             let dashed = if side.role == "base" { " dashed" } else { "" };
-            let class = format!("queue {role}{dashed}");
-            groups.insert(0, Group { class, stroke: Stroke::Both, series: vec![place] });
+            let place = panel.draws(own, Stroke::Both, format!("queue {role}{dashed}"));
             if side.role == "run" {
-                labels.push(Label::new(place, facts.run.drawn.output_name(*output), role, 0));
+                panel.label(place, name, role, 0);
             }
         }
     }
-    let mut about = "in KiB, least to most as a band".to_owned();
-    if let Some(base) = &facts.base {
-        about += &format!("; dashed: {}", base.name);
-    }
-    let expiries = expiries(&facts.run);
-    if let Some((every, _)) = &expiries {
-        about += &format!("; dotted: what was told of congestion expires, every {every}");
-    }
-    let line = |t: &f64| format!("M{t:.0} -1040V30");
-    let lines = expiries.map(|(_, times)| times.iter().map(line).collect::<String>());
-    let under = html! { @if let Some(lines) = lines { path class="l expiry" d=(lines) {} } };
-    let panel = Panel::new("queue", "queue".to_owned(), about, "bytes", top);
-    Some(Panel { scale: KIB, under, series, groups, labels, ..panel })
+    // The first lies on top.
+    panel.groups.reverse();
+    Some(panel)
 }
 
 /// Outputs of switches: those that the scenario measures, then those to hot ports, the longest queue first.
@@ -73,11 +71,11 @@ fn chosen(facts: &Facts<'_>) -> Vec<usize> {
         .flat_map(|definition| definition.at.iter().map(String::as_str))
         .collect();
     let rank = |output: usize| {
-        let Output { name, to, .. } = &run.outputs.all[output];
+        let Output { name, to, .. } = &run.graph.outputs[output];
         2 * u8::from(measured.contains(name.as_str())) + u8::from(facts.hot.contains(to))
     };
-    let mut order: Vec<(u8, f64, usize)> = (0..run.outputs.all.len())
-        .filter(|output| run.outputs.all[*output].level > 0)
+    let mut order: Vec<(u8, f64, usize)> = (0..run.graph.outputs.len())
+        .filter(|output| run.graph.outputs[*output].level > 0)
         .map(|output| (rank(output), longest(output), output))
         .filter(|(_, longest, _)| *longest > 0.0)
         .collect();
@@ -85,8 +83,8 @@ fn chosen(facts: &Facts<'_>) -> Vec<usize> {
     order.into_iter().take(QUEUES_MAX).map(|(_, _, output)| output).collect()
 }
 
-/// With adaptive routing, how long a word about congestion holds, and when the words expire that the
-/// first notification and those after each expiry brought, τ.
+/// With adaptive routing, the lifetime of a notification, and the expiries of the first notification and of those after
+/// each expiry, τ.
 fn expiries(side: &Side<'_>) -> Option<(String, Vec<f64>)> {
     let run = side.run;
     if run.parameter("fabric.routing") != Some("adaptive") {

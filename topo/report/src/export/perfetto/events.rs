@@ -1,7 +1,7 @@
 //! The event log: slices of waiting and of pauses, instants of everything else, arrows from a mark to the
 //! reaction it led to.
 
-use super::trace::{EventPlace, Note, Trace, Track};
+use super::trace::{EventPlace, Note, Track};
 use super::tracks::Tracks;
 use crate::ReportError;
 use crate::data::{self, Run};
@@ -9,24 +9,19 @@ use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Priorities that one PFC frame speaks of.
+/// Priorities of one PFC frame.
 const PRIORITIES: u64 = 8;
 
 /// Reads `events.jsonl` into the trace.
-pub fn all(
-    run: &Run,
-    folder: &Path,
-    tracks: &mut Tracks<'_>,
-    trace: &mut Trace,
-) -> Result<(), ReportError> {
+pub fn all(run: &Run, folder: &Path, tracks: &mut Tracks<'_>) -> Result<(), ReportError> {
     let mut reader = Reader::default();
     data::each_event(&folder.join("events.jsonl"), |text| {
         let members: Map<String, Value> = serde_json::from_str(text)?;
-        reader.line(&Line(&members), tracks, trace);
+        reader.line(&Line(&members), tracks);
         Ok(())
     })?;
     let stop = (run.result.fabric_seconds * 1e12).round() as u64;
-    reader.close(stop, trace);
+    reader.close(stop, tracks);
     Ok(())
 }
 
@@ -46,17 +41,19 @@ impl<'a> Line<'a> {
     /// 0 is left out, because nearly all events are about it.
     fn notes(&self) -> Vec<(String, Note)> {
         let has_kind_for_name = ["mark", "note"].contains(&self.text("ev"));
-        let told =
-            |name: &str| ["t", "at", "ev"].contains(&name) || has_kind_for_name && name == "kind";
+        let is_noted = |name: &str, value: &Value| match name {
+            "t" | "at" | "ev" => false,
+            "kind" => !has_kind_for_name,
+            "tc" => *value != 0,
+            _ => true,
+        };
         let note = |value: &Value| match value {
             Value::String(text) => Note::Text(text.clone()),
             other => other.as_u64().map_or_else(|| Note::Text(other.to_string()), Note::Number),
         };
-        let is_first_lane = |name: &str, value: &Value| name == "tc" && *value == 0;
-        let others =
-            self.0.iter().filter(|(name, value)| !told(name) && !is_first_lane(name, value));
+        let noted = self.0.iter().filter(|(name, value)| is_noted(name, value));
         let mut notes: Vec<(String, Note)> =
-            others.map(|(name, value)| (name.clone(), note(value))).collect();
+            noted.map(|(name, value)| (name.clone(), note(value))).collect();
         // The trace counts nanoseconds, and where frames are marked or lost that is too coarse.
         if ["mark", "drop"].contains(&self.text("ev")) {
             notes.push(("t_ps".to_owned(), Note::Number(self.number("t"))));
@@ -71,7 +68,7 @@ struct Chain {
     mark: Option<EventPlace>,
     notes: Vec<EventPlace>,
     /// A notification has reached the sender.
-    is_heard: bool,
+    has_arrived: bool,
 }
 
 /// State of the reader.
@@ -85,74 +82,66 @@ struct Reader {
 }
 
 impl Reader {
-    fn line(&mut self, line: &Line<'_>, tracks: &mut Tracks<'_>, trace: &mut Trace) {
+    fn line(&mut self, line: &Line<'_>, tracks: &mut Tracks<'_>) {
         let (t, at, event) = (line.number("t"), line.text("at"), line.text("ev"));
-        let port = tracks.port(at);
+        let (port, tc) = (tracks.port(at), line.number("tc"));
         if line.0.contains_key("n") {
             let end = t + line.number("dt");
             let counted = self.counted.entry(at.to_owned()).or_insert(end);
             *counted = end.min(*counted);
             let name = format!("{event} ×{}, counted", line.number("n"));
-            trace.instant(port, t, &name, &line.notes());
+            tracks.trace.instant(port, t, &name, &line.notes());
             return;
         }
-        let mut lane = |what: &str, number: u64, trace: &mut Trace| {
-            tracks.below(port, &format!("{what} {number}"), trace)
-        };
         match (event, line.text("dir")) {
             ("hold", _) => {
-                let track = lane("held", line.number("tc"), trace);
-                let name = match line.text("cause") {
-                    "pfc" => format!("held: pfc p{}", line.number("tc")),
-                    cause => format!("held: {cause}"),
-                };
-                self.begin(track, t, at, &name, trace);
+                let track = tracks.below(port, &format!("held {tc}"));
+                let lane =
+                    if line.text("cause") == "pfc" { format!(" p{tc}") } else { String::new() };
+                self.begin(track, t, at, &format!("held: {}{lane}", line.text("cause")), tracks);
             }
             ("free", _) => {
-                let track = lane("held", line.number("tc"), trace);
-                if !self.open.contains_key(&track) {
-                    let begin = t.saturating_sub(line.number("waited_ps"));
-                    let name = format!("held: {}", line.text("cause"));
-                    self.begin(track, begin, at, &name, trace);
-                }
-                self.end(track, t, trace);
+                let track = tracks.below(port, &format!("held {tc}"));
+                let begin = t.saturating_sub(line.number("waited_ps"));
+                self.begin(track, begin, at, &format!("held: {}", line.text("cause")), tracks);
+                self.end(track, t, tracks);
             }
             ("xoff", "rx") => {
                 for priority in each_priority(line) {
-                    let track = lane("paused", priority, trace);
-                    self.begin(track, t, at, &format!("paused p{priority}"), trace);
+                    let track = tracks.below(port, &format!("paused {priority}"));
+                    self.begin(track, t, at, &format!("paused p{priority}"), tracks);
                 }
             }
             ("xon", "rx") | ("pause-expired", _) => {
                 for priority in each_priority(line) {
-                    let track = lane("paused", priority, trace);
-                    self.end(track, t, trace);
+                    let track = tracks.below(port, &format!("paused {priority}"));
+                    self.end(track, t, tracks);
                 }
             }
             ("phase", _) => {
-                let track = tracks.below(tracks.fabric, "phase", trace);
-                self.end(track, t, trace);
-                self.begin(track, t, "", &format!("phase {}", line.text("name")), trace);
+                let track = tracks.below(tracks.fabric, "phase");
+                self.end(track, t, tracks);
+                self.begin(track, t, "", &format!("phase {}", line.text("name")), tracks);
             }
             ("deadlock", _) => {
-                let track = tracks.below(tracks.fabric, "deadlock", trace);
-                self.begin(track, t, "", "deadlock", trace);
+                let track = tracks.below(tracks.fabric, "deadlock");
+                self.begin(track, t, "", "deadlock", tracks);
             }
             ("deadlock-over", _) => {
-                let track = tracks.below(tracks.fabric, "deadlock", trace);
-                self.end(track, t, trace);
+                let track = tracks.below(tracks.fabric, "deadlock");
+                self.end(track, t, tracks);
             }
             ("late", _) => {
-                let worker = tracks.worker(line.number("worker"), trace);
-                trace.instant(worker, t, "late", &line.notes());
+                let worker = tracks.worker(line.number("worker"));
+                tracks.trace.instant(worker, t, "late", &line.notes());
             }
             // Events for the report only: a measure without a value, and the number of events left out.
             ("null" | "folded", _) => {}
-            _ => self.instant(line, port, trace),
+            _ => self.instant(line, port, tracks),
         }
     }
 
-    fn instant(&mut self, line: &Line<'_>, port: Track, trace: &mut Trace) {
+    fn instant(&mut self, line: &Line<'_>, port: Track, tracks: &mut Tracks<'_>) {
         let (event, flow) = (line.text("ev"), line.text("flow"));
         let name = match event {
             "mark" | "note" => line.text("kind").to_uppercase(),
@@ -160,46 +149,43 @@ impl Reader {
             "xoff" | "xon" => format!("{} sent", event.to_uppercase()),
             other => other.to_owned(),
         };
-        let place = trace.instant(port, line.number("t"), &name, &line.notes());
+        let place = tracks.trace.instant(port, line.number("t"), &name, &line.notes());
         let chain = self.chains.entry(flow.to_owned()).or_default();
         match event {
-            "mark" => {
-                chain.mark.get_or_insert(place);
-            }
+            "mark" => _ = chain.mark.get_or_insert(place),
             // A notification without a mark belongs to an earlier reaction.
             "note" if chain.mark.is_some() => {
                 chain.notes.push(place);
-                chain.is_heard |= line.text("dir") == "rx";
+                chain.has_arrived |= line.text("dir") == "rx";
             }
-            "react" | "trigger" if chain.is_heard => {
+            "react" | "trigger" if chain.has_arrived => {
                 let Chain { mark, notes, .. } = std::mem::take(chain);
                 let steps = mark.into_iter().chain(notes).chain([place]);
-                trace.arrow(&steps.collect::<Vec<_>>());
+                tracks.trace.arrow(&steps.collect::<Vec<_>>());
             }
             _ => {}
         }
     }
 
-    fn begin(&mut self, track: Track, t: u64, at: &str, name: &str, trace: &mut Trace) {
-        // Another XOFF extends the pause.
-        if self.open.contains_key(&track) {
-            return;
-        }
-        self.open.insert(track, (t, at.to_owned()));
-        trace.begin(track, t, name, &[]);
+    /// Begins a slice. A slice that is open goes on: another XOFF extends the pause.
+    fn begin(&mut self, track: Track, t: u64, at: &str, name: &str, tracks: &mut Tracks<'_>) {
+        self.open.entry(track).or_insert_with(|| {
+            tracks.trace.begin(track, t, name);
+            (t, at.to_owned())
+        });
     }
 
-    fn end(&mut self, track: Track, t: u64, trace: &mut Trace) {
+    fn end(&mut self, track: Track, t: u64, tracks: &mut Tracks<'_>) {
         if self.open.remove(&track).is_some() {
-            trace.end(track, t);
+            tracks.trace.end(track, t);
         }
     }
 
-    /// Ends what is open: at the stop, or where the log of its port begins only to count.
-    fn close(self, stop: u64, trace: &mut Trace) {
+    /// Ends open slices: at the stop, or where the log of its port begins only to count.
+    fn close(self, stop: u64, tracks: &mut Tracks<'_>) {
         for (track, (begin, at)) in self.open {
             let counted = self.counted.get(&at).copied().filter(|end| *end > begin);
-            trace.end(track, counted.map_or(stop, |end| end.min(stop)).max(begin));
+            tracks.trace.end(track, counted.map_or(stop, |end| end.min(stop)).max(begin));
         }
     }
 }

@@ -1,10 +1,10 @@
-//! Counters: what the tables of a run directory hold by bin. A value stands until the next, so only
+//! Counters: the values of the tables of a run directory by bin. A value stands until the next, so only
 //! changes are written.
 
-use super::trace::{Trace, Track, Unit};
+use super::trace::{Track, Unit};
 use super::tracks::Tracks;
 use crate::ReportError;
-use crate::data::{Run, tables};
+use crate::data::tables::{self, PortRow, QueueRow, RateRow};
 use results::run_directory::FidelityRow;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,127 +16,90 @@ fn bits(octets: u64, ps: u64) -> u64 {
     (u128::from(octets) * 8_000_000_000_000 / u128::from(ps.max(1))) as u64
 }
 
-/// A number of several columns by begin and port, lanes added up.
-type ByPort<const N: usize> = BTreeMap<(String, u64), [u64; N]>;
+/// Numbers of several columns by port and begin of the bin, lanes added up.
+type ByPort<const N: usize> = BTreeMap<String, BTreeMap<u64, [u64; N]>>;
 
-fn add<const N: usize>(sums: &mut ByPort<N>, port: &str, t: u64, values: [u64; N]) {
-    let sum = sums.entry((port.to_owned(), t)).or_insert([0; N]);
+fn add<const N: usize>(sums: &mut ByPort<N>, port: String, t: u64, values: [u64; N]) {
+    let sum = sums.entry(port).or_default().entry(t).or_insert([0; N]);
     sum.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
 }
 
-/// The counters of one port, and what each of them was last.
-struct Counters<'a, const N: usize> {
-    port: &'a str,
-    tracks: [Track; N],
-    before: [Option<u64>; N],
-}
-
-/// Writes a counter a column below each port, changes only.
-fn write<const N: usize>(
-    sums: &ByPort<N>,
-    tracks: &Tracks<'_>,
-    trace: &mut Trace,
-    columns: [(&str, Unit); N],
-    value: impl Fn(u64, u64) -> u64,
-) {
-    let mut counters: Option<Counters<'_, N>> = None;
-    for ((port, t), values) in sums {
-        if counters.as_ref().is_none_or(|known| known.port != port) {
-            let parent = tracks.port(port);
-            let made = columns.each_ref().map(|(name, unit)| trace.counter(parent, name, unit));
-            counters = Some(Counters { port, tracks: made, before: [None; N] });
-        }
-        let Some(Counters { tracks: made, before, .. }) = &mut counters else { continue };
-        for (column, number) in values.iter().enumerate() {
-            if before[column].replace(*number) == Some(*number) {
-                continue;
-            }
-            trace.count(made[column], *t, value(*t, *number) as i64);
+/// Writes a counter for each column below each port.
+fn write<const N: usize>(sums: &ByPort<N>, tracks: &mut Tracks<'_>, columns: [(&str, Unit); N]) {
+    for (port, rows) in sums {
+        let parent = tracks.port(port);
+        for (column, (name, unit)) in columns.iter().enumerate() {
+            let values = rows.iter().map(|(t, values)| (*t, values[column]));
+            tracks.trace.counter_of(parent, name, unit, values);
         }
     }
 }
 
-/// `ports.csv`: what each port sent.
-pub fn ports(
-    run: &Run,
-    folder: &Path,
-    tracks: &Tracks<'_>,
-    trace: &mut Trace,
-) -> Result<(), ReportError> {
+/// `ports.csv`: the rate at which each port sent.
+pub fn ports(folder: &Path, tracks: &mut Tracks<'_>) -> Result<(), ReportError> {
     let mut sums = ByPort::new();
     let mut lengths: BTreeMap<u64, u64> = BTreeMap::new();
-    let columns = ["t_ps", "dt_ps", "tx_bytes"];
-    tables::each(&folder.join("ports.csv"), "port", columns, |port, [t, dt, bytes]| {
-        lengths.insert(t, dt);
-        add(&mut sums, port, t, [bytes]);
+    tables::each(&folder.join("ports.csv"), |row: PortRow| {
+        lengths.insert(row.t_ps, row.dt_ps);
+        add(&mut sums, row.port, row.t_ps, [row.tx_bytes]);
         Ok(())
     })?;
-    let bin = run.result.grid.dt_ps;
-    write(&sums, tracks, trace, [("rate", RATE)], |t, octets| {
-        bits(octets, lengths.get(&t).copied().unwrap_or(bin))
-    });
+    for (t, sent) in sums.values_mut().flatten() {
+        *sent = sent.map(|octets| bits(octets, lengths[t]));
+    }
+    write(&sums, tracks, [("rate", RATE)]);
     Ok(())
 }
 
-/// `queues.csv`: what waits, and what input buffers hold.
-pub fn queues(folder: &Path, tracks: &Tracks<'_>, trace: &mut Trace) -> Result<(), ReportError> {
+/// `queues.csv`: the fill of queues and of input buffers.
+pub fn queues(folder: &Path, tracks: &mut Tracks<'_>) -> Result<(), ReportError> {
     let (mut out, mut input) = (ByPort::new(), ByPort::new());
-    let columns = ["t_ps", "bytes_mean", "bytes_max"];
-    let file = folder.join("queues.csv");
-    tables::each_of(&file, ["port", "what"], columns, |[port, what], [t, mean, max]| {
-        match what {
-            "out" => add(&mut out, port, t, [mean, max]),
-            "in" => add(&mut input, port, t, [max]),
+    tables::each(&folder.join("queues.csv"), |row: QueueRow| {
+        match row.what.as_str() {
+            "out" => add(&mut out, row.port, row.t_ps, [row.bytes_mean, row.bytes_max]),
+            "in" => add(&mut input, row.port, row.t_ps, [row.bytes_max]),
             _ => {}
         }
         Ok(())
     })?;
-    let queue = [("queue, mean", Unit::Octets), ("queue, most", Unit::Octets)];
-    let as_it_is = |_, octets| octets;
-    write(&out, tracks, trace, queue, as_it_is);
-    write(&input, tracks, trace, [("input buffer, most", Unit::Octets)], as_it_is);
+    write(&out, tracks, [("queue, mean", Unit::Octets), ("queue, most", Unit::Octets)]);
+    write(&input, tracks, [("input buffer, most", Unit::Octets)]);
     Ok(())
 }
 
-/// `rates.csv`: what reaction points allow. A bin without a row is one without a limit.
-pub fn rates(folder: &Path, tracks: &mut Tracks<'_>, trace: &mut Trace) -> Result<(), ReportError> {
-    let mut flows: BTreeMap<String, BTreeMap<u64, [u64; 3]>> = BTreeMap::new();
-    let columns = ["t_ps", "dt_ps", "rate_mean", "gap_ps_mean"];
-    tables::each(&folder.join("rates.csv"), "flow", columns, |flow, [t, dt, rate, gap]| {
-        flows.entry(flow.to_owned()).or_default().insert(t, [dt, rate, gap]);
+/// `rates.csv`: the limits of reaction points. A bin without a row is one without a limit.
+pub fn rates(folder: &Path, tracks: &mut Tracks<'_>) -> Result<(), ReportError> {
+    let mut flows: BTreeMap<String, BTreeMap<u64, RateRow>> = BTreeMap::new();
+    tables::each(&folder.join("rates.csv"), |row: RateRow| {
+        flows.entry(row.flow.clone()).or_default().insert(row.t_ps, row);
         Ok(())
     })?;
     for (name, rows) in &flows {
-        let flow = tracks.flow(name, trace);
-        let rate = trace.counter(flow, "rate", &RATE);
-        let gap = trace.counter(flow, "gap", &Unit::Nanoseconds);
-        for (t, [dt, bits, ps]) in rows {
-            trace.count(rate, *t, *bits as i64);
-            trace.count(gap, *t, (*ps / 1_000) as i64);
-            if !rows.contains_key(&(t + dt)) {
-                trace.count(gap, t + dt, 0);
+        let flow = tracks.flow(name);
+        let rate = tracks.trace.counter(flow, "rate", &RATE);
+        let gap = tracks.trace.counter(flow, "gap", &Unit::Nanoseconds);
+        for RateRow { t_ps, dt_ps, rate_mean, gap_ps_mean, .. } in rows.values() {
+            tracks.trace.count(rate, *t_ps, *rate_mean);
+            tracks.trace.count(gap, *t_ps, gap_ps_mean / 1_000);
+            if !rows.contains_key(&(t_ps + dt_ps)) {
+                tracks.trace.count(gap, t_ps + dt_ps, 0);
             }
         }
     }
     Ok(())
 }
 
-/// `fidelity.csv`: how late workers were, in fabric time.
-pub fn lateness(
-    folder: &Path,
-    tracks: &mut Tracks<'_>,
-    trace: &mut Trace,
-) -> Result<(), ReportError> {
-    let rows: Vec<FidelityRow> = tables::all(&folder.join("fidelity.csv"))?;
+/// `fidelity.csv`: the lateness of workers, in fabric time.
+pub fn lateness(folder: &Path, tracks: &mut Tracks<'_>) -> Result<(), ReportError> {
     let mut counters: BTreeMap<u32, [Track; 2]> = BTreeMap::new();
-    for row in rows {
+    tables::each(&folder.join("fidelity.csv"), |row: FidelityRow| {
         let [late, lost] = *counters.entry(row.worker).or_insert_with(|| {
-            let worker = tracks.worker(u64::from(row.worker), trace);
-            let late = trace.counter(worker, "lateness, p99", &Unit::Nanoseconds);
-            [late, trace.counter(worker, "frames lost", &Unit::Count)]
+            let worker = tracks.worker(u64::from(row.worker));
+            let late = tracks.trace.counter(worker, "lateness, p99", &Unit::Nanoseconds);
+            [late, tracks.trace.counter(worker, "frames lost", &Unit::Count)]
         });
-        trace.count(late, row.t_ps, (row.late_ps_p99 / 1_000) as i64);
-        trace.count(lost, row.t_ps, row.lost as i64);
-    }
-    Ok(())
+        tracks.trace.count(late, row.t_ps, row.late_ps_p99 / 1_000);
+        tracks.trace.count(lost, row.t_ps, row.lost);
+        Ok(())
+    })
 }

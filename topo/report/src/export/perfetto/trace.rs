@@ -150,15 +150,31 @@ impl Trace {
         track
     }
 
+    /// A counter with all its values by begin, picoseconds; a value equal to the one before is left out.
+    pub fn counter_of(
+        &mut self,
+        parent: Track,
+        name: &str,
+        unit: &Unit,
+        values: impl Iterator<Item = (u64, u64)>,
+    ) {
+        let counter = self.counter(parent, name, unit);
+        let mut before = None;
+        for (at_ps, value) in values {
+            if before.replace(value) != Some(value) {
+                self.count(counter, at_ps, value);
+            }
+        }
+    }
+
     /// A counter has a value from `at_ps` on.
-    pub fn count(&mut self, track: Track, at_ps: u64, value: i64) {
-        let event = event(COUNTER, track).int(field::event::COUNT, value);
-        self.push(at_ps, event, false);
+    pub fn count(&mut self, track: Track, at_ps: u64, value: u64) {
+        self.push(at_ps, event(COUNTER, track).uint(field::event::COUNT, value), false);
     }
 
     /// A slice begins.
-    pub fn begin(&mut self, track: Track, at_ps: u64, name: &str, notes: &[(String, Note)]) {
-        let event = self.named(SLICE_BEGIN, track, name, notes);
+    pub fn begin(&mut self, track: Track, at_ps: u64, name: &str) {
+        let event = self.named(SLICE_BEGIN, track, name, &[]);
         self.push(at_ps, event, true);
     }
 

@@ -1,14 +1,17 @@
-//! Which track is whose: nodes, their ports and flows, the fabric as a whole, the host.
+//! The tracks of a trace by subject: nodes, their ports and flows, the fabric as a whole, the host.
 
 use super::trace::{Trace, Track};
 use crate::data::Run;
+use results::saturation::Output;
 use std::collections::BTreeMap;
 
-/// Tracks by what they are about; those of lanes, flows and workers appear when first asked for.
+/// A trace with its tracks by subject; those of lanes, flows and workers are added at their first use.
 pub struct Tracks<'a> {
-    run: &'a Run,
+    /// The trace.
+    pub trace: Trace,
     /// The fabric as a whole.
     pub fabric: Track,
+    run: &'a Run,
     nodes: Vec<Track>,
     ports: BTreeMap<&'a str, Track>,
     below: BTreeMap<(Track, String), Track>,
@@ -17,20 +20,21 @@ pub struct Tracks<'a> {
 
 impl<'a> Tracks<'a> {
     /// The fabric first, then every node with its ports.
-    pub fn new(run: &'a Run, trace: &mut Trace) -> Tracks<'a> {
-        let fabric = trace.process(run.nodes.len(), "fabric");
-        let named = run.nodes.iter().enumerate();
+    pub fn new(run: &'a Run) -> Tracks<'a> {
+        let mut trace = Trace::default();
+        let all = &run.graph.nodes;
+        let fabric = trace.process(all.len(), "fabric");
+        let named = all.iter().enumerate();
         let nodes: Vec<Track> =
             named.map(|(number, node)| trace.process(number, &node.name)).collect();
-        let mut outputs: Vec<usize> = (0..run.outputs.all.len()).collect();
-        outputs.sort_by_key(|output| run.outputs.all[*output].from);
+        let mut outputs: Vec<&Output> = run.graph.outputs.iter().collect();
+        outputs.sort_by_key(|output| output.from);
         let ports = outputs.into_iter().map(|output| {
-            let output = &run.outputs.all[output];
-            let name = format!("{} → {}", output.name, run.nodes[output.to].name);
+            let name = format!("{} → {}", output.name, all[output.to].name);
             (output.name.as_str(), trace.track(nodes[output.from], &name))
         });
         let ports = ports.collect();
-        Tracks { run, fabric, nodes, ports, below: BTreeMap::new(), host: None }
+        Tracks { trace, fabric, run, nodes, ports, below: BTreeMap::new(), host: None }
     }
 
     /// That of `node:port`; of the whole fabric if it has no such port.
@@ -39,24 +43,23 @@ impl<'a> Tracks<'a> {
     }
 
     /// That of a flow, below the adapter that sends it.
-    pub fn flow(&mut self, name: &str, trace: &mut Trace) -> Track {
-        let run = self.run;
-        let flow = run.flows.iter().find(|flow| flow.flow == name);
-        let source = flow.and_then(|flow| run.nodes.iter().position(|node| node.name == flow.src));
-        let parent = source.map_or(self.fabric, |node| self.nodes[node]);
-        self.below(parent, &format!("flow {name}"), trace)
+    pub fn flow(&mut self, name: &str) -> Track {
+        let Run { flows, graph, .. } = self.run;
+        let flow = flows.iter().find(|flow| flow.flow == name);
+        let source = flow.and_then(|flow| graph.nodes.iter().position(|n| n.name == flow.src));
+        self.below(source.map_or(self.fabric, |node| self.nodes[node]), &format!("flow {name}"))
     }
 
     /// That of a worker of this host.
-    pub fn worker(&mut self, number: u64, trace: &mut Trace) -> Track {
-        let process = self.run.nodes.len() + 1;
-        let host = *self.host.get_or_insert_with(|| trace.process(process, "host"));
-        self.below(host, &format!("worker {number}"), trace)
+    pub fn worker(&mut self, number: u64) -> Track {
+        let process = self.nodes.len() + 1;
+        let host = *self.host.get_or_insert_with(|| self.trace.process(process, "host"));
+        self.below(host, &format!("worker {number}"))
     }
 
     /// One of that name below another.
-    pub fn below(&mut self, parent: Track, name: &str, trace: &mut Trace) -> Track {
-        let made = || trace.track(parent, name);
+    pub fn below(&mut self, parent: Track, name: &str) -> Track {
+        let made = || self.trace.track(parent, name);
         *self.below.entry((parent, name.to_owned())).or_insert_with(made)
     }
 }
