@@ -5,15 +5,13 @@ const THIN: char = '\u{2009}';
 
 /// `387 021`.
 pub fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            out.push(THIN);
-        }
-        out.push(digit);
+    let mut text = number.to_string();
+    let mut place = text.len();
+    while place > 3 {
+        place -= 3;
+        text.insert(place, THIN);
     }
-    out
+    text
 }
 
 /// A measured number: three decimals for ratios, fewer for larger ones and for whole ones from two on, which
@@ -24,20 +22,19 @@ pub fn measured(value: f64) -> String {
         return "–".to_owned();
     }
     let is_whole = value.fract() == 0.0;
-    if value == 0.0 {
-        "0".to_owned()
-    } else if is_whole && (2.0..1_000.0).contains(&size) {
-        format!("{value:.0}")
-    } else if size >= 1_000.0 {
-        let sign = if value < 0.0 { "−" } else { "" };
-        format!("{sign}{}", grouped(size.round() as u64))
-    } else if size >= 100.0 {
-        format!("{value:.0}")
-    } else if size >= 10.0 {
-        format!("{value:.1}")
-    } else {
-        format!("{value:.3}")
-    }
+    let digits = match size {
+        0.0 => 0,
+        1_000.0.. => {
+            let sign = if value < 0.0 { "−" } else { "" };
+            return format!("{sign}{}", grouped(size.round() as u64));
+        }
+        2.0.. if is_whole => 0,
+        100.0.. => 0,
+        10.0.. => 1,
+        _ => 3,
+    };
+    // Adding zero removes the sign of -0.
+    format!("{:.digits$}", value + 0.0)
 }
 
 /// A measured number where there may be none.
@@ -71,32 +68,22 @@ pub fn tau(value: f64) -> String {
 
 /// A span of time in the unit that fits: `16.8 ms`. Below a picosecond it is `0 s`.
 pub fn seconds(ps: f64) -> String {
-    for (unit, size) in [("s", 1e12), ("ms", 1e9), ("µs", 1e6), ("ns", 1e3), ("ps", 1.0)] {
-        if ps >= size {
-            let value = ps / size;
-            let digits = if value >= 100.0 {
-                0
-            } else if value >= 10.0 {
-                1
-            } else {
-                2
-            };
-            return format!("{value:.digits$}\u{a0}{unit}");
-        }
-    }
-    "0 s".to_owned()
+    let units = [("s", 1e12), ("ms", 1e9), ("µs", 1e6), ("ns", 1e3), ("ps", 1.0)];
+    let Some((unit, size)) = units.into_iter().find(|(_, size)| ps >= *size) else {
+        return "0 s".to_owned();
+    };
+    let value = ps / size;
+    let digits = usize::from(value < 100.0) + usize::from(value < 10.0);
+    format!("{value:.digits$}\u{a0}{unit}")
 }
 
 /// Octets in the unit that fits: `66.8 KiB`.
 pub fn octets(value: f64) -> String {
-    for (unit, size) in [("MiB", 1_048_576.0), ("KiB", 1_024.0)] {
-        if value >= size {
-            let number = value / size;
-            let digits = usize::from(number < 100.0);
-            return format!("{number:.digits$}\u{a0}{unit}");
-        }
-    }
-    format!("{value:.0}\u{a0}B")
+    let units = [("MiB", 1_048_576.0), ("KiB", 1_024.0)];
+    let unit = units.into_iter().find(|(_, size)| value >= *size);
+    let (unit, size) = unit.unwrap_or(("B", 1.0));
+    let digits = usize::from(size > 1.0 && value / size < 100.0);
+    format!("{:.digits$}\u{a0}{unit}", value / size)
 }
 
 /// `1 link`, `2 links`.

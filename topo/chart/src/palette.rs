@@ -1,8 +1,6 @@
 //! Colours by role, light and dark, and the ramp of waiting (docs/spec/seeing.md 4). Each picture adds a second
 //! difference besides colour: a dash, a shape, a word or a place.
 
-use std::fmt::Write;
-
 /// Roles with their colours in the light theme and in the dark one.
 const ROLES: [(&str, &str, &str); 20] = [
     ("page", "#fbfaf7", "#12151a"),
@@ -68,6 +66,11 @@ pub fn width(level: usize) -> f64 {
     1.0 + 3.1 * level as f64 / (LEVELS - 1) as f64
 }
 
+/// The greatest share of waiting of a class.
+fn share(level: usize) -> f64 {
+    level as f64 / (LEVELS - 1) as f64
+}
+
 fn ramp(share: f64, is_dark: bool) -> String {
     let colour = |row: &(f64, [u8; 3], [u8; 3])| if is_dark { row.2 } else { row.1 };
     let above = RAMP.iter().position(|row| row.0 >= share).unwrap_or(RAMP.len() - 1).max(1);
@@ -78,58 +81,42 @@ fn ramp(share: f64, is_dark: bool) -> String {
     format!("#{:02x}{:02x}{:02x}", mix(a[0], b[0]), mix(a[1], b[1]), mix(a[2], b[2]))
 }
 
-/// The custom properties of a theme: `--role` and `--w0` to `--w12`.
-pub fn variables(is_dark: bool) -> String {
-    let mut out = format!("color-scheme:{};", if is_dark { "dark" } else { "light" });
-    for (role, light, dark) in ROLES {
-        // Writing to a String cannot fail, here and below.
-        let _ = write!(out, "--{role}:{};", if is_dark { dark } else { light });
-    }
-    for level in 0..LEVELS {
-        let share = level as f64 / (LEVELS - 1) as f64;
-        let _ = write!(out, "--w{level}:{};", ramp(share, is_dark));
-    }
-    out
+/// The colours of a theme by name: roles, then the ramp from `w0` to `w12`.
+fn colours(is_dark: bool) -> impl Iterator<Item = (String, String)> {
+    let role = move |(role, light, dark): (&str, &str, &str)| {
+        (role.to_owned(), if is_dark { dark } else { light }.to_owned())
+    };
+    let step = move |level| (format!("w{level}"), ramp(share(level), is_dark));
+    ROLES.into_iter().map(role).chain((0..LEVELS).map(step))
 }
 
-/// Rules of pictures by class: the colour of a role is that of what it is given to, and lines and dots are
-/// as strong as they wait.
+/// The custom properties of a theme: `--role` and `--w0` to `--w12`.
+pub fn variables(is_dark: bool) -> String {
+    let scheme = if is_dark { "dark" } else { "light" };
+    let colours = colours(is_dark).map(|(name, colour)| format!("--{name}:{colour};"));
+    format!("color-scheme:{scheme};{}", colours.collect::<String>())
+}
+
+/// Rules of pictures by class: the colour of an element is that of its role, and lines and dots are as strong as
+/// they wait.
 pub fn rules() -> String {
-    let mut out = String::new();
-    for role in LINES {
-        let _ = write!(out, "g.{role},rect.{role}{{color:var(--{role})}}");
-    }
-    for level in 0..LEVELS {
-        let width = width(level);
-        let _ = write!(out, ".w{level}{{stroke:var(--w{level});stroke-width:{width:.1}}}");
-        let _ = write!(out, "circle.w{level}{{fill:var(--w{level});stroke:none}}");
-    }
-    out
+    let roles = LINES.iter().map(|role| format!("g.{role},rect.{role}{{color:var(--{role})}}"));
+    let level = |level| {
+        let line = format!("stroke:var(--w{level});stroke-width:{:.1}", width(level));
+        format!(".w{level}{{{line}}}circle.w{level}{{fill:var(--w{level});stroke:none}}")
+    };
+    roles.chain((0..LEVELS).map(level)).collect()
 }
 
 /// Both themes for a picture that stands alone: by the reader's preference.
 pub fn standalone() -> String {
-    format!(
-        ":root{{{}}}@media(prefers-color-scheme:dark){{:root{{{}}}}}",
-        variables(false),
-        variables(true)
-    )
+    let (light, dark) = (variables(false), variables(true));
+    format!(":root{{{light}}}@media(prefers-color-scheme:dark){{:root{{{dark}}}}}")
 }
 
 /// Rules with the colours of the light theme in the place of their variables.
 pub fn resolved(rules: &str) -> String {
-    let light = variables(false);
-    let colour = |role: &str| {
-        let declared = light.split(';').filter_map(|one| one.strip_prefix("--")?.split_once(':'));
-        declared.filter(|(name, _)| *name == role).map(|(_, colour)| colour).next()
-    };
-    let mut out = String::with_capacity(rules.len());
-    let mut rest = rules;
-    while let Some((before, after)) = rest.split_once("var(--") {
-        let (role, after) = after.split_once(')').unwrap_or((after, ""));
-        out.push_str(before);
-        out.push_str(colour(role).unwrap_or("none"));
-        rest = after;
-    }
-    out + rest
+    colours(false).fold(rules.to_owned(), |rules, (name, colour)| {
+        rules.replace(&format!("var(--{name})"), &colour)
+    })
 }

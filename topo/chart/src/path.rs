@@ -13,81 +13,52 @@ pub enum Precision {
 }
 
 impl Precision {
-    fn steps(self, value: f64) -> i64 {
-        let steps = match self {
-            Precision::Whole => value,
-            Precision::Hundredths => value * 100.0,
-        };
-        steps.round() as i64
-    }
-
-    fn write(self, out: &mut String, steps: i64) {
-        // Writing to a String cannot fail.
-        let _ = match self {
-            Precision::Whole => write!(out, "{steps}"),
-            Precision::Hundredths => {
-                let sign = if steps < 0 { "-" } else { "" };
-                let (whole, rest) = (steps.unsigned_abs() / 100, steps.unsigned_abs() % 100);
-                match rest {
-                    0 => write!(out, "{sign}{whole}"),
-                    rest if rest % 10 == 0 => write!(out, "{sign}{whole}.{}", rest / 10),
-                    rest => write!(out, "{sign}{whole}.{rest:02}"),
-                }
-            }
-        };
+    /// Steps per unit.
+    const fn scale(self) -> f64 {
+        match self {
+            Precision::Whole => 1.0,
+            Precision::Hundredths => 100.0,
+        }
     }
 }
 
-/// A pen with its position.
+/// A pen with its position in steps, if it is down.
 struct Pen {
     out: String,
     precision: Precision,
-    at: (i64, i64),
-    is_down: bool,
+    at: Option<(i64, i64)>,
     in_line: bool,
 }
 
 impl Pen {
     fn new(precision: Precision) -> Pen {
-        Pen { out: String::new(), precision, at: (0, 0), is_down: false, in_line: false }
-    }
-
-    fn pair(&mut self, x: i64, y: i64) {
-        self.precision.write(&mut self.out, x);
-        if y >= 0 {
-            self.out.push(' ');
-        }
-        self.precision.write(&mut self.out, y);
+        Pen { out: String::new(), precision, at: None, in_line: false }
     }
 
     fn to(&mut self, x: f64, y: f64) {
-        let to = (self.precision.steps(x), self.precision.steps(y));
-        if self.is_down {
-            let by = (to.0 - self.at.0, to.1 - self.at.1);
-            if !self.in_line {
-                self.out.push('l');
-            } else if by.0 >= 0 {
-                self.out.push(' ');
+        let scale = self.precision.scale();
+        let to = ((x * scale).round() as i64, (y * scale).round() as i64);
+        let (lead, (x, y)) = match self.at {
+            None => ("M", to),
+            Some(at) => {
+                let by = (to.0 - at.0, to.1 - at.1);
+                (
+                    if !self.in_line {
+                        "l"
+                    } else if by.0 >= 0 {
+                        " "
+                    } else {
+                        ""
+                    },
+                    by,
+                )
             }
-            self.in_line = true;
-            self.pair(by.0, by.1);
-        } else {
-            self.out.push('M');
-            self.pair(to.0, to.1);
-            self.is_down = true;
-            self.in_line = false;
-        }
-        self.at = to;
-    }
-
-    fn lift(&mut self) {
-        self.is_down = false;
-    }
-
-    fn close(&mut self) {
-        self.out.push('z');
-        self.is_down = false;
-        self.in_line = false;
+        };
+        self.in_line = self.at.is_some();
+        self.at = Some(to);
+        let gap = if y >= 0 { " " } else { "" };
+        // Writing to a String cannot fail.
+        let _ = write!(self.out, "{lead}{}{gap}{}", x as f64 / scale, y as f64 / scale);
     }
 }
 
@@ -95,7 +66,7 @@ impl Pen {
 pub fn line(points: impl IntoIterator<Item = (f64, f64)>, precision: Precision) -> String {
     let mut pen = Pen::new(precision);
     for (x, y) in points {
-        if y.is_finite() { pen.to(x, y) } else { pen.lift() }
+        if y.is_finite() { pen.to(x, y) } else { pen.at = None }
     }
     pen.out
 }
@@ -104,12 +75,11 @@ pub fn line(points: impl IntoIterator<Item = (f64, f64)>, precision: Precision) 
 pub fn band(points: &[(f64, f64, f64)], precision: Precision) -> String {
     let mut pen = Pen::new(precision);
     for piece in points.split(|(_, low, high)| !(low.is_finite() && high.is_finite())) {
-        if piece.is_empty() {
-            continue;
-        }
         piece.iter().for_each(|(x, _, high)| pen.to(*x, *high));
         piece.iter().rev().for_each(|(x, low, _)| pen.to(*x, *low));
-        pen.close();
+        if pen.at.take().is_some() {
+            pen.out.push('z');
+        }
     }
     pen.out
 }

@@ -76,10 +76,9 @@ impl Log {
 
     /// Where `value` is; what is not above zero is at the beginning.
     pub fn at(&self, value: f64) -> f64 {
-        let exponent = if value > 0.0 { value.log10() } else { f64::from(self.low) };
-        let span = f64::from(self.high - self.low);
-        let share = ((exponent - f64::from(self.low)) / span).clamp(0.0, 1.0);
-        self.from + share * (self.to - self.from)
+        let (low, high) = (f64::from(self.low), f64::from(self.high));
+        let exponent = if value > 0.0 { value.log10() } else { low };
+        Linear { low, high, from: self.from, to: self.to }.at(exponent)
     }
 
     /// The powers of ten on it.

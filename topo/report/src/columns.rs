@@ -4,30 +4,17 @@
 use base64::prelude::{BASE64_STANDARD, Engine};
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
-use serde::Serialize;
 use std::io::Write;
 
 /// The code of a missing value.
 const NONE: u16 = u16::MAX;
 
-/// A series by its key: `value = low + q · step`.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Column {
-    /// The key that the script uses.
-    pub key: String,
-    /// The value of code 0.
-    pub low: f64,
-    /// The difference between two codes.
-    pub step: f64,
-    /// Number of values.
-    pub n: usize,
-}
-
 /// All series of a page, in order.
 #[derive(Debug, Default)]
 pub struct Columns {
-    /// The table of the series.
-    pub table: Vec<Column>,
+    /// The series by their keys, which the script uses: the value of code 0, the difference between two codes, and the
+    /// number of values. A value is `low + code · step`.
+    pub table: Vec<(String, f64, f64, usize)>,
     values: Vec<u16>,
 }
 
@@ -43,7 +30,7 @@ impl Columns {
             if value.is_finite() { ((value - low) / step).round() as u16 } else { NONE }
         });
         self.values.extend(coded);
-        self.table.push(Column { key: key.into(), low, step, n: values.len() });
+        self.table.push((key.into(), low, step, values.len()));
     }
 
     /// Base64 of the raw deflate stream.
@@ -84,7 +71,7 @@ mod tests {
         ) {
             let mut columns = Columns::default();
             columns.add("x", &values, 0.5);
-            let Column { low, step, n, .. } = columns.table[0].clone();
+            let (_, low, step, n) = columns.table[0].clone();
             let back = unpacked(&columns);
             prop_assert_eq!(n, back.len());
             for (value, code) in values.iter().zip(back) {

@@ -31,8 +31,8 @@ pub fn section(facts: &Facts<'_>) -> Markup {
     let verb = waits(facts);
     html! {
         section id="fabric" {
-            (figure_head(facts, FigureName::Fabric, "Where the fabric stands still", true))
-            h2 { (super::facts::standstill(facts)) }
+            (figure_head(facts, FigureName::Fabric, "Congestion trees", true))
+            h2 { (super::facts::trees_title(facts)) }
             p class="how" {
                 "A line stands out by the share of time in which a frame was ready there and " (verb.0)
                 "; bars show what each port receives."
@@ -259,9 +259,10 @@ pub fn source_names(drawn: &Drawn, layout: &Layout) -> Markup {
     let names: Vec<(f64, usize)> = if drawn.is_by_leaf || rows.len() <= NAMES_MAX {
         sources.iter().map(|(node, y)| (*y, *node)).collect()
     } else {
-        let leaves = leaves::of(&drawn.graph.outputs, &rows);
-        let middle = |leaf: &leaves::Leaf| sources[leaf.first + leaf.count / 2].1;
-        leaves.iter().filter_map(|leaf| Some((middle(leaf), leaf.switch?))).collect()
+        let leaves = leaves::of(&drawn.graph.outputs, &rows).into_iter();
+        leaves
+            .filter_map(|leaf| Some((sources[leaf.first + leaf.count / 2].1, leaf.switch?)))
+            .collect()
     };
     let apart = names.get(1).map_or(f64::MAX, |second| second.0 - names[0].0);
     let step = label_step(apart);
@@ -316,35 +317,35 @@ fn bar(
 pub fn series(facts: &Facts<'_>, columns: &mut Columns) {
     let [least, most] = LEAST_MOST;
     for side in facts.sides() {
-        let drawn = &side.drawn;
-        let number = side.number;
-        columns.add(format!("{number}.held"), &side.held, 1.0);
-        columns.add(format!("{number}.sheld"), &side.sources_held, 1.0);
+        let Side { drawn, run, number, .. } = side;
+        let mut add = |key: String, values: &[f64], step| {
+            columns.add(format!("{number}.{key}"), values, step);
+        };
+        add("held".to_owned(), &side.held, 1.0);
+        add("sheld".to_owned(), &side.sources_held, 1.0);
         let lines: Vec<usize> = drawn.lines().collect();
         if lines.len() > LINES_MAX {
             continue;
         }
-        for output in &lines {
-            let held = drawn.held(side.run, *output);
-            columns.add(format!("{number}.h{output}"), &held.mean, 0.004);
-            if drawn.is_by_leaf && drawn.graph.outputs[*output].level == 0 {
-                columns.add(format!("{number}.h{output}{least}"), &held.min, 0.004);
-                columns.add(format!("{number}.h{output}{most}"), &held.max, 0.004);
+        for output in lines {
+            let held = drawn.held(run, output);
+            add(format!("h{output}"), &held.mean, 0.004);
+            if drawn.is_by_leaf && drawn.graph.outputs[output].level == 0 {
+                add(format!("h{output}{least}"), &held.min, 0.004);
+                add(format!("h{output}{most}"), &held.max, 0.004);
             }
         }
-        if side.run.series.len() <= QUEUES_MAX {
-            for (output, series) in side.run.series.iter().enumerate() {
-                columns.add(format!("{number}.q{output}"), &series.queue.mean, 64.0);
+        if run.series.len() <= QUEUES_MAX {
+            for (output, series) in run.series.iter().enumerate() {
+                add(format!("q{output}"), &series.queue.mean, 64.0);
             }
         }
         if drawn.is_by_leaf {
             for row in drawn.rows(&facts.receivers()) {
-                let received = drawn.received(side.run, row);
-                for (series, letter) in
-                    [(&received.mean, ""), (&received.min, least), (&received.max, most)]
-                {
-                    columns.add(format!("{number}.x{row}{letter}"), series, 0.002);
-                }
+                let received = drawn.received(run, row);
+                add(format!("x{row}"), &received.mean, 0.002);
+                add(format!("x{row}{least}"), &received.min, 0.002);
+                add(format!("x{row}{most}"), &received.max, 0.002);
             }
         }
     }
@@ -368,7 +369,6 @@ fn ideal(facts: &Facts<'_>, side: &Side<'_>, layout: &Layout) -> Markup {
 fn rings(side: &Side<'_>, layout: &Layout, bin: Option<usize>, is_page: bool) -> Markup {
     let roots: BTreeSet<usize> =
         side.run.moments.iter().flat_map(|moment| moment.trees.keys().copied()).collect();
-    // Whichever of the outputs that a line stands for is one.
     let ever = |line: usize| -> Vec<usize> {
         side.drawn.outputs(line).iter().copied().filter(|output| roots.contains(output)).collect()
     };
@@ -406,16 +406,14 @@ fn sentence(facts: &Facts<'_>, side: &Side<'_>) -> (Vec<(String, Figure)>, Strin
         (outputs, ("sheld", 0, side.sources_held[bin])),
     ];
     let mut rest = format!(" of {} sources are held up", facts.senders.len());
-    if !facts.cold.is_empty() && side.cold[bin].is_finite() {
-        rest += &format!("; {} received ", facts.cold_words());
-        parts.push((std::mem::take(&mut rest), ("cold", 2, side.cold[bin])));
-    }
-    if !facts.hot.is_empty() && side.hot[bin].is_finite() {
+    let cold = (facts.cold_words(), "cold", &side.cold);
+    let hot = (facts.hot_names(), "hot", &side.hot);
+    for (words, key, series) in [cold, hot].into_iter().filter(|(.., s)| s[bin].is_finite()) {
         rest += &match parts.len() {
-            2 => format!("; {} received ", facts.hot_names()),
-            _ => format!(", {} ", facts.hot_names()),
+            2 => format!("; {words} received "),
+            _ => format!(", {words} "),
         };
-        parts.push((std::mem::take(&mut rest), ("hot", 2, side.hot[bin])));
+        parts.push((std::mem::take(&mut rest), (key, 2, series[bin])));
     }
     (parts, rest + ".")
 }

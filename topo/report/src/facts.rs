@@ -362,7 +362,7 @@ pub fn signals(run: &Run) -> Signals {
 }
 
 /// The title of the picture of the fabric.
-pub fn standstill(facts: &Facts<'_>) -> String {
+pub fn trees_title(facts: &Facts<'_>) -> String {
     let run = facts.run.run;
     if let Some(base) = &facts.base {
         let waiting =

@@ -33,7 +33,7 @@ pub fn files<'a>(facts: &'a Facts<'a>, figure: &'a Figure<'a>) -> Vec<File> {
     let figures: [Printed<'_>; 5] = [
         (
             FigureName::Fabric,
-            facts::standstill(facts),
+            facts::trees_title(facts),
             "A line stands out by the share of time in which a frame was ready there and had to wait; bars show what each port receives.",
             &|sheet| Some(fabric::printed(facts, sheet)),
             table::fabric(facts),

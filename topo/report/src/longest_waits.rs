@@ -64,8 +64,8 @@ impl<'a> LongestWaits<'a> {
     pub fn card(&self) -> Markup {
         let title = self.title();
         html! {
-            div class="pane scroll" tabindex="0" role="region" aria-label="Who waited longest" {
-                (figure_head(self.facts, FigureName::WaitedLongest, "Who waited longest", !self.outputs.is_empty()))
+            div class="pane scroll" tabindex="0" role="region" aria-label="Longest waits" {
+                (figure_head(self.facts, FigureName::WaitedLongest, "Longest waits", !self.outputs.is_empty()))
                 h3 { (title) }
                 @if let Some(Picture { body, height }) = self.draw(WIDTH) {
                     svg viewBox=(format!("0 0 {WIDTH:.0} {height:.0}")) role="img" aria-label=(title) { (body) }

@@ -1,7 +1,7 @@
 //! The document: head with its policy, the sections, the time bar, and the data of the script.
 
 use super::columns::Columns;
-use super::facts::Facts;
+use super::facts::{Facts, Side};
 use super::figure::{self, Figure, Shown};
 use super::figures::table;
 use super::longest_waits::LongestWaits;
@@ -13,7 +13,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use results::verdict::Verdict;
 use results::wording::word;
 use scenario::figures::FigureName;
-use serde_json::{Value, json};
+use serde_json::json;
 use sha2::{Digest, Sha256};
 
 /// The only script that the policy of the page allows.
@@ -106,54 +106,38 @@ fn meta(
     columns: &Columns,
 ) -> String {
     let run = facts.run.run;
-    let sides: Vec<Value> = facts
-        .sides()
-        .map(|side| {
-            json!({
-                "side": side.number,
-                "name": side.name,
-                "dt": side.run.bin_tau(),
-                "bins": side.run.bins,
-                "dt_ps": side.run.result.grid.dt_ps,
-                "length_ps": side.run.length_ps(),
-                "roots": roots(side.run),
-            })
+    let side = |side: &Side<'_>| {
+        json!({
+            "side": side.number,
+            "name": side.name,
+            "dt": side.run.bin_tau(),
+            "bins": side.run.bins,
+            "dt_ps": side.run.result.grid.dt_ps,
+            "length_ps": side.run.length_ps(),
+            "roots": roots(side.run),
         })
-        .collect();
-    let phases: Vec<Value> = run.phases().map(|(from, to, name)| json!([from, to, name])).collect();
-    let drawn = &facts.run.drawn;
-    let output = |output: usize| {
-        let own = &drawn.graph.outputs[output];
-        json!([own.name, drawn.feeds(output), own.to])
     };
-    let outputs: Vec<Value> = (0..drawn.graph.outputs.len()).map(output).collect();
-    let ports: Vec<Value> = facts
-        .receivers()
-        .into_iter()
-        .map(|node| json!([node, run.graph.nodes[node].name]))
-        .collect();
-    let lines: Vec<Value> = figure
-        .shown()
-        .filter_map(|Shown { panel, unit, scale, series }| {
-            Some(json!([series.carried.as_ref()?.0, panel, series.name, unit, scale]))
-        })
-        .collect();
-    let table: Vec<Value> =
-        columns.table.iter().map(|c| json!([c.key, c.low, c.step, c.n])).collect();
+    let drawn = &facts.run.drawn;
+    let outputs = drawn.graph.outputs.iter().enumerate();
+    let outputs = outputs.map(|(place, output)| (&output.name, drawn.feeds(place), output.to));
+    let ports = facts.receivers().into_iter().map(|node| (node, &run.graph.nodes[node].name));
+    let lines = figure.shown().filter_map(|Shown { panel, unit, scale, series }| {
+        Some((series.key()?, panel, &series.name, unit, scale))
+    });
     let meta = json!({
         "tau_ps": run.result.tau_ps,
         "length": facts.length,
         "cursor": facts.cursor(),
-        "sides": sides,
-        "phases": phases,
-        "outputs": outputs,
-        "ports": ports,
-        "lines": lines,
+        "sides": facts.sides().map(side).collect::<Vec<_>>(),
+        "phases": run.phases().collect::<Vec<_>>(),
+        "outputs": outputs.collect::<Vec<_>>(),
+        "ports": ports.collect::<Vec<_>>(),
+        "lines": lines.collect::<Vec<_>>(),
         "tables": {
             (FigureName::CompletionTimes.word()): table::completion_times(facts),
             (FigureName::WaitedLongest.word()): table::waited_longest(facts, longest_waits),
         },
-        "columns": table,
+        "columns": columns.table,
     });
     meta.to_string().replace('<', "\\u003c")
 }
@@ -180,7 +164,7 @@ fn roots(run: &super::data::Run) -> Vec<[usize; 3]> {
 
 /// The time bar at the bottom: play button, time, outlines of both runs.
 fn bar(facts: &Facts<'_>) -> Markup {
-    let outline = |side: &super::facts::Side<'_>| {
+    let outline = |side: &Side<'_>| {
         let series = if facts.cold.is_empty() { &side.hot } else { &side.cold };
         let points: Vec<(f64, f64)> = series
             .iter()

@@ -462,7 +462,7 @@ fn a_figure_says_what_it_is_to_be_compared_with() {
     let like = "[[figure]]\nlike = \"A & B, Fig. 3\"\n[[figure]]\nof = \"waited-longest\"\nlike = \"Fig. 4\"\n";
     let folder = run(&(scenario("a test", "none") + like));
     let page = page(folder.path(), None).expect("all files are there");
-    for kicker in ["Over time · like A &amp; B, Fig. 3<", "Who waited longest · like Fig. 4<"] {
+    for kicker in ["Over time · like A &amp; B, Fig. 3<", "Longest waits · like Fig. 4<"] {
         assert!(page.contains(kicker), "{kicker}");
     }
     assert_eq!(page.matches(" · like ").count(), 2);

@@ -45,10 +45,9 @@ pub fn top(facts: &Facts<'_>) -> Markup {
 /// Badge, sentence, and the facts behind it.
 pub fn banner(facts: &Facts<'_>) -> Markup {
     let result = &facts.run.run.result;
-    let class = class(result.verdict);
     html! {
         div class="verdict" {
-            div class=(format!("badge {class}")) { (sign(result.verdict)) (word(result.verdict)) }
+            div class=(format!("badge {}", class(result.verdict))) { (sign(result.verdict)) (word(result.verdict)) }
             div {
                 h1 { (facts::headline(facts)) }
                 p class="lede" { (lede(facts)) }
@@ -115,14 +114,13 @@ fn contrast<'a>(facts: &Facts<'a>) -> Option<&'a Judgement> {
         let (was, is) = (was.number()?, judged.value.as_ref()?.number()?);
         Some((was - is).abs() / was.abs().max(is.abs()).max(1e-9))
     };
-    let known: Vec<(f64, &Judgement)> = facts::leading(facts.run.run)
-        .into_iter()
-        .filter_map(|judged| Some((difference(judged)?, judged)))
-        .collect();
-    let told = facts.run.run.result.say.is_some();
-    let first = known.first().filter(|_| told).copied();
-    let most = known.into_iter().reduce(|a, b| if b.0 > a.0 { b } else { a });
-    first.or(most).map(|(_, judged)| judged)
+    let leading = facts::leading(facts.run.run).into_iter();
+    let mut known = leading.filter_map(|judged| Some((difference(judged)?, judged)));
+    let contrast = match facts.run.run.result.say {
+        Some(_) => known.next(),
+        None => known.reduce(|a, b| if b.0 > a.0 { b } else { a }),
+    };
+    contrast.map(|(_, judged)| judged)
 }
 
 fn inconclusive(result: &RunResult) -> Markup {
@@ -152,13 +150,16 @@ pub fn cards(facts: &Facts<'_>) -> Markup {
 
 /// The sign of a verdict; in an inconclusive run nothing is judged.
 pub fn judged(facts: &Facts<'_>, verdict: Verdict) -> Markup {
-    let text = match (facts.run.run.result.verdict, verdict) {
-        (Verdict::Inconclusive, _) | (_, Verdict::Inconclusive) => "◐ not judged",
-        (_, Verdict::Pass) => "✓ pass",
-        (_, Verdict::Fail) => "✕ fail",
+    let verdict = match facts.run.run.result.verdict {
+        Verdict::Inconclusive => Verdict::Inconclusive,
+        _ => verdict,
     };
-    let class = if text.starts_with('◐') { "unsure" } else { class(verdict) };
-    html! { span class=(format!("sign {class}")) { (text) } }
+    let text = match verdict {
+        Verdict::Inconclusive => "◐ not judged",
+        Verdict::Pass => "✓ pass",
+        Verdict::Fail => "✕ fail",
+    };
+    html! { span class=(format!("sign {}", class(verdict))) { (text) } }
 }
 
 /// The bullet chart of an expectation.
@@ -171,28 +172,26 @@ pub fn bullet(facts: &Facts<'_>, judged: &Judgement) -> Option<Bullet> {
 }
 
 fn measure(facts: &Facts<'_>, expectation: &Judgement) -> Markup {
-    let result = &facts.run.run.result;
-    let unit = facts::unit(result.definitions.get(&expectation.measure));
-    let name = number::sentence(&number::words(&expectation.measure));
-    let was = facts.base.as_ref().map(|base| {
-        format!("{}: {}", base.name, facts::written(base.run.measured(&expectation.measure)))
-    });
-    let theory =
-        expectation.theory.map_or(String::new(), |t| format!("; theory {}", number::bound(t)));
-    let label = format!(
-        "{name} {}, accepted {}",
-        facts::written(expectation.value.as_ref()),
-        facts::accepted(expectation)
-    );
+    let run = facts.run.run;
+    let unit = facts::unit(run.result.definitions.get(&expectation.measure)).trim();
+    let (name, value) = (facts::title(expectation), facts::written(expectation.value.as_ref()));
+    let accepted = facts::accepted(expectation);
+    let label = format!("{name} {value}, accepted {accepted}");
     html! {
         div class="card" {
             div class="k" { (name) (judged(facts, expectation.verdict)) }
             div class="v" {
-                (facts::written(expectation.value.as_ref()))
-                small { (unit.trim()) @if let Some(was) = was { @if !unit.trim().is_empty() { " · " } (was) } }
+                (value)
+                small {
+                    (unit)
+                    @if let Some(base) = &facts.base {
+                        @if !unit.is_empty() { " · " }
+                        (base.name) ": " (facts::written(base.run.measured(&expectation.measure)))
+                    }
+                }
             }
             @if let Some(bullet) = bullet(facts, expectation) { (bullet.svg(260.0, &label)) }
-            p { "accepted " (facts::accepted(expectation)) (theory) }
+            p { "accepted " (accepted) @if let Some(theory) = expectation.theory { "; theory " (number::bound(theory)) } }
         }
     }
 }
@@ -212,12 +211,10 @@ fn stretch(facts: &Facts<'_>) -> Markup {
 fn conservation(result: &RunResult) -> Markup {
     let balance = &result.conservation;
     let dropped: u64 = balance.dropped.values().sum();
-    let reasons: Vec<String> = balance
-        .dropped
-        .iter()
-        .filter(|(_, n)| **n > 0)
-        .map(|(reason, n)| format!("{} {}", number::grouped(*n), number::words(reason)))
-        .collect();
+    let reasons = balance.dropped.iter().filter(|(_, n)| **n > 0);
+    let reasons =
+        reasons.map(|(reason, n)| format!("{} {}", number::grouped(*n), number::words(reason)));
+    let reasons = reasons.collect::<Vec<_>>().join(", ");
     let whole = balance.injected.max(1) as f64;
     let width = |n: u64| 252.0 * n as f64 / whole;
     let (delivered, buffered, lost) =
@@ -236,7 +233,7 @@ fn conservation(result: &RunResult) -> Markup {
             }
             p {
                 (number::grouped(balance.delivered)) " delivered + " (number::grouped(balance.buffered)) " under way"
-                @if !reasons.is_empty() { "; dropped: " (reasons.join(", ")) }
+                @if !reasons.is_empty() { "; dropped: " (reasons) }
             }
         }
     }
@@ -255,22 +252,19 @@ fn fidelity(facts: &Facts<'_>) -> Markup {
             }
         };
     }
-    let sign = if fidelity.ok {
-        html! { span class="sign pass" { "✓ valid" } }
-    } else {
-        html! { span class="sign unsure" { "◐ inconclusive" } }
-    };
+    let (sign, class) =
+        if fidelity.ok { ("✓ valid", "pass") } else { ("◐ inconclusive", "unsure") };
     let most = most(&run.lateness).max(LATE_LIMIT * 1.2);
-    let bars =
-        run.lateness.iter().enumerate().filter(|(_, late)| late.is_finite()).map(|(bin, late)| {
-            let x = 4.0 + 252.0 * bin as f64 / run.bins.max(1) as f64;
-            format!("M{x:.1} 21V{:.1}", 21.0 - late / most * 19.0)
-        });
-    let bars: String = bars.collect();
+    let known = run.lateness.iter().enumerate().filter(|(_, late)| late.is_finite());
+    let bar = |(bin, late): (usize, &f64)| {
+        let x = 4.0 + 252.0 * bin as f64 / run.bins as f64;
+        format!("M{x:.1} 21V{:.1}", 21.0 - late / most * 19.0)
+    };
+    let bars: String = known.map(bar).collect();
     let limit = 21.0 - LATE_LIMIT / most * 19.0;
     html! {
         div class="card" {
-            div class="k" { "Host kept up" (sign) }
+            div class="k" { "Host kept up" span class=(format!("sign {class}")) { (sign) } }
             div class="v" { (format!("{:.3}", fidelity.lateness_p99_frames)) small { "frame times late, p99" } }
             svg class="bullet" viewBox="0 0 260 22" role="img" aria-label="Lateness over time" {
                 path class="bars" d=(bars) {}

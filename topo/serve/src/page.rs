@@ -119,7 +119,7 @@ fn fabric(graph: &Graph, drawn: &Drawn) -> Markup {
     };
     html! {
         section id="fabric" {
-            p class="kicker" { "Where the fabric stands still" }
+            p class="kicker" { "Congestion trees" }
             h2 id="standstill" { "No data yet" }
             p class="how" {
                 "A line is stronger the longer a frame was ready there and " (waits)

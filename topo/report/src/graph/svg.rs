@@ -31,12 +31,9 @@ const STYLE: &str = "text{font:11px system-ui,sans-serif;text-anchor:middle;fill
     @media(prefers-color-scheme:dark){text{fill:#e9ebee}.p{fill:#9aa3b0}path{stroke:#9aa3b0}\
     .apart{stroke:#d77bb8}rect{stroke:#e9ebee;fill:#191d24}.nic{fill:#242a32}}";
 
-/// The edge of a box.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Side {
-    Top,
-    Bottom,
-}
+/// The edges of a box with ports: the places of their lists in a shape.
+const TOP: usize = 0;
+const BOTTOM: usize = 1;
 
 /// A node's box: its middle, half its width, and the ports along its edges.
 #[derive(Clone, Debug, Default)]
@@ -44,38 +41,28 @@ struct Shape {
     x: f64,
     y: f64,
     half_width: f64,
-    /// By side, the ports from left to right, each with where it leads.
-    top: Vec<End>,
-    bottom: Vec<End>,
+    /// By edge, the ports from left to right.
+    ports: [Vec<End>; 2],
     numbered: bool,
 }
 
 impl Shape {
-    fn side(&self, side: Side) -> &[End] {
-        match side {
-            Side::Top => &self.top,
-            Side::Bottom => &self.bottom,
-        }
+    /// y of an edge.
+    fn edge(&self, edge: usize) -> f64 {
+        let numbers = if self.numbered && !self.ports[edge].is_empty() { NUMBERS } else { 0.0 };
+        let below = if edge == TOP { -1.0 } else { 1.0 };
+        self.y + below * (HEIGHT / 2.0 + numbers)
     }
 
-    /// Where an edge lies.
-    fn edge(&self, side: Side) -> f64 {
-        let numbers = if self.numbered && !self.side(side).is_empty() { NUMBERS } else { 0.0 };
-        match side {
-            Side::Top => self.y - HEIGHT / 2.0 - numbers,
-            Side::Bottom => self.y + HEIGHT / 2.0 + numbers,
-        }
-    }
-
-    /// Where a port is on its edge.
-    fn port(&self, end: End) -> (f64, f64, Side) {
-        let place = |side: Side| self.side(side).iter().position(|port| *port == end);
-        let (side, place) = match place(Side::Top) {
-            Some(place) => (Side::Top, place),
-            None => (Side::Bottom, place(Side::Bottom).unwrap_or(0)),
+    /// The place of a port, and its edge.
+    fn port(&self, end: End) -> (f64, f64, usize) {
+        let place = |edge: usize| self.ports[edge].iter().position(|port| *port == end);
+        let (edge, place) = match place(TOP) {
+            Some(place) => (TOP, place),
+            None => (BOTTOM, place(BOTTOM).unwrap_or(0)),
         };
-        let middle = (self.side(side).len().max(1) - 1) as f64 / 2.0;
-        (self.x + (place as f64 - middle) * PITCH, self.edge(side), side)
+        let middle = (self.ports[edge].len().max(1) - 1) as f64 / 2.0;
+        (self.x + (place as f64 - middle) * PITCH, self.edge(edge), edge)
     }
 }
 
@@ -94,7 +81,7 @@ pub fn svg(name: &str, topology: &Topology) -> String {
     for (node, shape) in topology.nodes.iter().zip(&shapes) {
         let class =
             if node.kind == NodeKind::Nic { " class=\"nic\" rx=\"12\"" } else { " rx=\"3\"" };
-        let (top, bottom) = (shape.edge(Side::Top), shape.edge(Side::Bottom));
+        let (top, bottom) = (shape.edge(TOP), shape.edge(BOTTOM));
         let _ = writeln!(
             out,
             "<rect{class} x=\"{:.1}\" y=\"{top:.1}\" width=\"{:.1}\" height=\"{:.1}\"/>\
@@ -118,14 +105,13 @@ fn shapes(topology: &Topology) -> Vec<Shape> {
     for cable in &topology.cables {
         for (own, far) in [(cable.a, cable.b), (cable.b, cable.a)] {
             let down = topology.nodes[far.node].level < topology.nodes[own.node].level;
-            let shape = &mut shapes[own.node];
-            if down { shape.bottom.push(own) } else { shape.top.push(own) }
+            shapes[own.node].ports[usize::from(down)].push(own);
         }
     }
     for (node, shape) in topology.nodes.iter().zip(&mut shapes) {
-        // Which port it is goes without saying where there is but one.
+        // A node with one port needs no number there.
         shape.numbered = node.ports > 1;
-        let ports = shape.top.len().max(shape.bottom.len()) as f64 * PITCH + 4.0;
+        let ports = shape.ports[TOP].len().max(shape.ports[BOTTOM].len()) as f64 * PITCH + 4.0;
         let name = node.name.chars().count() as f64 * 6.5 + 12.0;
         shape.half_width = ports.max(name).max(30.0) / 2.0;
     }
@@ -142,11 +128,8 @@ fn place(topology: &Topology, rows: &[Vec<usize>], shapes: &mut [Shape]) -> (f64
     let wide = rows.iter().map(|row| row.len() as f64 * widest(row)).fold(0.0, f64::max);
     let row_height = (wide * ROW_SHARE).clamp(ROW_MIN, ROW_MAX);
     let level = |end: End| topology.nodes[end.node].level;
-    let arc = if topology.cables.iter().any(|cable| level(cable.a) == level(cable.b)) {
-        ARC
-    } else {
-        0.0
-    };
+    let has_arc = topology.cables.iter().any(|cable| level(cable.a) == level(cable.b));
+    let arc = if has_arc { ARC } else { 0.0 };
     let box_height = HEIGHT + 2.0 * NUMBERS;
     let rows_below = rows.len().max(1) - 1;
     let height = rows_below as f64 * row_height + box_height + 2.0 * MARGIN + arc;
@@ -161,9 +144,8 @@ fn place(topology: &Topology, rows: &[Vec<usize>], shapes: &mut [Shape]) -> (f64
         topology.cables.iter().flat_map(|cable| [(cable.a, cable.b), (cable.b, cable.a)]).collect();
     let x: Vec<f64> = shapes.iter().map(|shape| shape.x).collect();
     let order = |a: &End, b: &End| x[far[a].node].total_cmp(&x[far[b].node]).then(a.cmp(b));
-    for shape in shapes {
-        shape.top.sort_by(order);
-        shape.bottom.sort_by(order);
+    for ports in shapes.iter_mut().flat_map(|shape| &mut shape.ports) {
+        ports.sort_by(order);
     }
     (wide + 2.0 * MARGIN, height)
 }
@@ -175,9 +157,9 @@ fn draw_cables(out: &mut String, topology: &Topology, shapes: &[Shape]) {
         let special = special(cable);
         let class = if special.is_some() { " class=\"apart\"" } else { "" };
         let note = special.map_or(String::new(), |text| format!(", {text}"));
-        // Between two nodes of a row it goes over the heads of those between them.
+        // Between two nodes of a row it is an arc above those between them.
         let way = match (from.2, to.2) {
-            (Side::Top, Side::Top) => {
+            (TOP, TOP) => {
                 let (middle, above) = ((from.0 + to.0) / 2.0, from.1.min(to.1) - 2.0 * ARC);
                 format!("Q{middle:.1} {above:.1} ")
             }
@@ -197,9 +179,9 @@ fn draw_cables(out: &mut String, topology: &Topology, shapes: &[Shape]) {
 
 /// The port numbers of a box, just inside its edges.
 fn draw_numbers(out: &mut String, shape: &Shape) {
-    for end in shape.top.iter().chain(&shape.bottom).filter(|_| shape.numbered) {
+    for end in shape.ports.iter().flatten().filter(|_| shape.numbered) {
         let (x, edge, side) = shape.port(*end);
-        let y = if side == Side::Top { edge + NUMBERS } else { edge - 4.0 };
+        let y = if side == TOP { edge + NUMBERS } else { edge - 4.0 };
         let _ = writeln!(out, "<text class=\"p\" x=\"{x:.1}\" y=\"{y:.1}\">{}</text>", end.port);
     }
 }

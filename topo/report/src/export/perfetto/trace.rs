@@ -71,10 +71,7 @@ struct Names(BTreeMap<String, u64>);
 impl Names {
     fn number(&mut self, name: &str) -> u64 {
         let next = self.0.len() as u64 + 1;
-        match self.0.get(name) {
-            Some(number) => *number,
-            None => *self.0.entry(name.to_owned()).or_insert(next),
-        }
+        self.0.get(name).copied().unwrap_or_else(|| *self.0.entry(name.to_owned()).or_insert(next))
     }
 
     fn within(&self, table: Message, field: u64) -> Message {
@@ -120,9 +117,7 @@ impl Trace {
 
     /// A track below another.
     pub fn track(&mut self, parent: Track, name: &str) -> Track {
-        self.describe(|track| {
-            track.text(field::track::NAME, name).uint(field::track::PARENT, parent.0)
-        })
+        self.below(parent, name, |track| track)
     }
 
     /// A track of numbers below another. Those of one name below one parent share their axis.
@@ -136,11 +131,17 @@ impl Trace {
         };
         let kind = name.split(',').next().unwrap_or(name);
         let counter = counter.text(field::counter::SHARE_KEY, kind);
+        self.below(parent, name, |track| track.message(field::track::COUNTER, &counter))
+    }
+
+    fn below(
+        &mut self,
+        parent: Track,
+        name: &str,
+        finish: impl FnOnce(Message) -> Message,
+    ) -> Track {
         self.describe(|track| {
-            track
-                .text(field::track::NAME, name)
-                .uint(field::track::PARENT, parent.0)
-                .message(field::track::COUNTER, &counter)
+            finish(track.text(field::track::NAME, name).uint(field::track::PARENT, parent.0))
         })
     }
 
