@@ -15,7 +15,7 @@ pub struct Bullet {
     pub min: Option<f64>,
     /// At most this is accepted.
     pub max: Option<f64>,
-    /// What theory says.
+    /// The value of theory.
     pub theory: Option<f64>,
 }
 

@@ -1,5 +1,5 @@
 //! What figures are made of: scales, paths, numbers in words, colours, and the small pictures that
-//! reports, comparisons and searches share. Static SVG; nothing here knows a run.
+//! reports, comparisons and searches share. Static SVG, independent of runs.
 
 pub mod bullet;
 pub mod curves;

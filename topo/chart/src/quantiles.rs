@@ -33,28 +33,17 @@ pub fn height(rows: usize) -> f64 {
     16.0 + rows as f64 * ROW + 22.0
 }
 
-/// The picture of some rows; `tick` writes a value of the axis, `value` a median.
-pub fn svg(
-    rows: &[Row],
-    width: f64,
-    label: &str,
-    tick: impl Fn(f64) -> String,
-    value: impl Fn(f64) -> String,
-) -> Markup {
+/// The picture of some rows; `value` writes a value of the axis.
+pub fn svg(rows: &[Row], width: f64, label: &str, value: fn(f64) -> String) -> Markup {
     html! {
         svg viewBox=(format!("0 0 {width:.0} {:.0}", height(rows.len()))) role="img" aria-label=(label) {
-            (group(rows, width, tick, value))
+            (group(rows, width, value))
         }
     }
 }
 
 /// The same as a part of another picture, whose style has the rules of roles.
-pub fn group(
-    rows: &[Row],
-    width: f64,
-    tick: impl Fn(f64) -> String,
-    value: impl Fn(f64) -> String,
-) -> Markup {
+pub fn group(rows: &[Row], width: f64, value: fn(f64) -> String) -> Markup {
     let values = rows.iter().flat_map(|row| row.quantiles.iter().flatten().copied());
     let axis = Log::over(values, LEFT, width - RIGHT);
     let bottom = height(rows.len()) - 22.0;
@@ -63,7 +52,7 @@ pub fn group(
             @for decade in axis.decades() {
                 @let x = format!("{:.1}", axis.at(decade));
                 path class="gridline" d=(format!("M{x} 12V{bottom}")) {}
-                @let name = tick(decade);
+                @let name = value(decade);
                 @let half = words::width(&name) / 2.0;
                 @let middle = axis.at(decade).max(LEFT - GAP + half).min(width - half);
                 text x=(format!("{middle:.1}")) y=(format!("{:.0}", bottom + 16.0)) text-anchor="middle" { (name) }
@@ -71,18 +60,12 @@ pub fn group(
         }
         text x="0" y=(format!("{:.0}", bottom + 16.0)) { "median, 25–75, 1–99 %" }
         @for (place, row) in rows.iter().enumerate() {
-            (self::row(row, axis.as_ref(), 30.0 + place as f64 * ROW, width, &value))
+            (self::row(row, axis.as_ref(), 30.0 + place as f64 * ROW, width, value))
         }
     }
 }
 
-fn row(
-    row: &Row,
-    axis: Option<&Log>,
-    y: f64,
-    width: f64,
-    value: &impl Fn(f64) -> String,
-) -> Markup {
+fn row(row: &Row, axis: Option<&Log>, y: f64, width: f64, value: fn(f64) -> String) -> Markup {
     let shown = shortened(&row.name, 22);
     html! {
         g class=(format!("q {}", row.role)) {

@@ -82,8 +82,7 @@ fn a_row_without_completions_says_so() {
         },
         quantiles::Row { name: "hot".into(), role: "hot", quantiles: None, note: "none".into() },
     ];
-    let text =
-        quantiles::svg(&rows, 600.0, "l", |v| v.to_string(), |v| v.to_string()).into_string();
+    let text = quantiles::svg(&rows, 600.0, "l", |v| v.to_string()).into_string();
     assert!(text.contains("cold &lt;b&gt;") && text.contains("3 unfinished"), "{text}");
     assert!(text.contains("class=\"none\""), "{text}");
 }

@@ -1,10 +1,10 @@
 //! Text in pictures. Its width can only be estimated before it is drawn: this file estimates it, and
 //! where lines of them end.
 
-/// About how wide a letter is; most are narrower in the fonts that are asked for.
+/// Approximate width of a letter; most are narrower in the fonts of pictures.
 const LETTER: f64 = 6.3;
 
-/// About how wide a text is.
+/// Approximate width of a text.
 pub fn width(text: &str) -> f64 {
     text.chars().count() as f64 * LETTER
 }

@@ -68,7 +68,7 @@ pub fn card(facts: &Facts<'_>) -> Markup {
             @if rows.is_empty() {
                 p class="how" { "No messages were counted." }
             } @else {
-                (quantiles::svg(&rows, 570.0, &title, number::tau, number::tau))
+                (quantiles::svg(&rows, 570.0, &title, number::tau))
             }
             @if left_out > 0 { p class="how" { (left_out) " further rows are in " code { "run.json" } "." } }
         }
@@ -79,7 +79,7 @@ pub fn card(facts: &Facts<'_>) -> Markup {
 pub fn printed(facts: &Facts<'_>, width: f64) -> Option<Picture> {
     let classes = classes(facts);
     let rows: Vec<Row> = classes.iter().take(ROWS_MAX).map(|class| row(facts, class)).collect();
-    let body = quantiles::group(&rows, width, number::tau, number::tau);
+    let body = quantiles::group(&rows, width, number::tau);
     let height = quantiles::height(rows.len());
     (!rows.is_empty()).then_some(Picture { body, height })
 }

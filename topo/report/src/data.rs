@@ -66,6 +66,14 @@ pub struct Envelope {
     pub max: Vec<f64>,
 }
 
+impl Envelope {
+    /// No number in any bin.
+    pub fn blank(bins: usize) -> Envelope {
+        let none = vec![f64::NAN; bins];
+        Envelope { min: none.clone(), mean: none.clone(), max: none }
+    }
+}
+
 /// The state of one output by bin; NaN where the tables have no row.
 #[derive(Clone, Debug, Default)]
 pub struct OutputSeries {
@@ -86,16 +94,10 @@ pub struct OutputSeries {
 impl OutputSeries {
     /// No rows in any table.
     fn blank(bins: usize) -> OutputSeries {
-        let none = vec![f64::NAN; bins];
-        let levels = || Envelope { min: none.clone(), mean: none.clone(), max: none.clone() };
-        OutputSeries {
-            hold: none.clone(),
-            pause: none.clone(),
-            sent: none.clone(),
-            queue: levels(),
-            input: levels(),
-            totals: Totals::default(),
-        }
+        let none = || vec![f64::NAN; bins];
+        let (queue, input) = (Envelope::blank(bins), Envelope::blank(bins));
+        let totals = Totals::default();
+        OutputSeries { hold: none(), pause: none(), sent: none(), queue, input, totals }
     }
 }
 

@@ -351,7 +351,7 @@ pub fn series(facts: &Facts<'_>, columns: &mut Columns) {
     }
 }
 
-/// What theory says the ports should receive, as a dashed line along the bars of several.
+/// What the ports should receive by theory, as a dashed line along the bars of several.
 fn ideal(facts: &Facts<'_>, side: &Side<'_>, layout: &Layout) -> Markup {
     let result = &side.run.result;
     let theory = result.expectations.iter().find_map(|judged| {

@@ -8,17 +8,19 @@ use scenario::figures::FigureName;
 /// The head of the figure `name` with the subject `what`; it has buttons if the figure is drawn.
 pub fn figure_head(facts: &Facts<'_>, name: FigureName, what: &str, is_drawn: bool) -> Markup {
     let result = &facts.run.run.result;
-    let source =
-        (name == FigureName::OverTime && !result.source.is_empty()).then_some(&result.source);
+    let source = (name == FigureName::OverTime).then_some(result.source.as_str());
+    let like = likeness(result, name).map(|like| format!("like {like}"));
+    let beside = like.as_deref().or(source).unwrap_or_default();
     html! {
-        @if is_drawn { (buttons(name, what)) }
-        p class="kicker" {
-            (what)
-            @match likeness(result, name) {
-                Some(like) => { " · like " (like) }
-                None => { @if let Some(source) = source { " · " (source) } }
+        @if is_drawn {
+            // The script of the page shows and handles these.
+            div class="save" data-save=(name.word()) hidden {
+                @for format in ["SVG", "CSV"] {
+                    button type="button" aria-label=(format!("{format}: {}", what.to_lowercase())) { (format) }
+                }
             }
         }
+        p class="kicker" { (what) @if !beside.is_empty() { " · " (beside) } }
     }
 }
 
@@ -26,15 +28,4 @@ pub fn figure_head(facts: &Facts<'_>, name: FigureName, what: &str, is_drawn: bo
 pub fn likeness(result: &RunResult, name: FigureName) -> Option<&str> {
     let found = result.figures.iter().find(|likeness| likeness.of == name);
     found.map(|likeness| likeness.like.as_str())
-}
-
-/// Buttons that save a figure; the script of the page shows and handles them.
-fn buttons(name: FigureName, what: &str) -> Markup {
-    html! {
-        div class="save" data-save=(name.word()) hidden {
-            @for format in ["SVG", "CSV"] {
-                button type="button" aria-label=(format!("{format}: {}", what.to_lowercase())) { (format) }
-            }
-        }
-    }
 }

@@ -76,7 +76,7 @@ pub fn files<'a>(facts: &'a Facts<'a>, figure: &'a Figure<'a>) -> Vec<File> {
         let about = format!("{how} {like}{}", origin(facts));
         let svg = |sheet: &Sheet| {
             let picture = draw(sheet)?;
-            // The class of the group tells the style that nothing counts.
+            // The class of the group marks an inconclusive run for the style.
             let body = html! { g class=[is_unsure.then_some("unsure")] { (picture.body) } };
             let text = sheet::document(sheet, &finding, &about, &Picture { body, ..picture });
             let width = sheet.millimetres.unwrap_or_default();

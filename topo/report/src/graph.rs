@@ -2,6 +2,7 @@
 
 use emulation::wiring::NodeKind;
 use scenario::topology::{Cable, Topology};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 pub mod svg;
@@ -55,23 +56,18 @@ fn mermaid_id(name: &str) -> String {
 
 /// What sets a cable apart from the default link.
 fn special(cable: &Cable) -> Option<String> {
-    let parts: Vec<String> = cable
-        .rate
-        .map(|rate| rate.to_string())
-        .into_iter()
-        .chain(cable.delay.map(|delay| delay.to_string()))
-        .collect();
+    let (rate, delay) = (cable.rate.map(|r| r.to_string()), cable.delay.map(|d| d.to_string()));
+    let parts: Vec<String> = rate.into_iter().chain(delay).collect();
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
 /// The nodes by level, adapters first.
 fn levels(topology: &Topology) -> Vec<Vec<usize>> {
-    let top = topology.nodes.iter().map(|node| node.level).max().unwrap_or(0);
-    (0..=top)
-        .map(|level| (0..topology.nodes.len()).filter(move |n| topology.nodes[*n].level == level))
-        .map(Iterator::collect)
-        .filter(|level: &Vec<usize>| !level.is_empty())
-        .collect()
+    let mut levels: BTreeMap<u8, Vec<usize>> = BTreeMap::new();
+    for (place, node) in topology.nodes.iter().enumerate() {
+        levels.entry(node.level).or_default().push(place);
+    }
+    levels.into_values().collect()
 }
 
 #[cfg(test)]

@@ -162,8 +162,7 @@ impl Drawn {
 
 /// Least, mean and greatest of several series, bin by bin; no number where none of them has one.
 fn envelope<'a>(bins: usize, series: impl Iterator<Item = &'a [f64]>) -> Envelope {
-    let none = vec![f64::NAN; bins];
-    let mut out = Envelope { min: none.clone(), mean: vec![0.0; bins], max: none };
+    let mut out = Envelope { mean: vec![0.0; bins], ..Envelope::blank(bins) };
     let mut counts = vec![0_u32; bins];
     for values in series {
         for (bin, value) in values.iter().enumerate().filter(|(_, value)| value.is_finite()) {
@@ -174,9 +173,7 @@ fn envelope<'a>(bins: usize, series: impl Iterator<Item = &'a [f64]>) -> Envelop
             counts[bin] += 1;
         }
     }
-    for (mean, count) in out.mean.iter_mut().zip(counts) {
-        *mean /= f64::from(count);
-    }
+    out.mean.iter_mut().zip(counts).for_each(|(mean, count)| *mean /= f64::from(count));
     out
 }
 

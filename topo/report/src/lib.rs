@@ -7,7 +7,7 @@
 use crate::data::Run;
 use crate::facts::Facts;
 use crate::figure::Figure;
-use crate::reference::{Calibration, Reference, ReferenceError};
+use crate::reference::{Calibration, Reference};
 use std::path::{Path, PathBuf};
 
 mod columns;
@@ -67,24 +67,20 @@ impl Report {
         &mut self,
         files: &[PathBuf],
         calibration: Option<&Calibration>,
-    ) -> Result<(), ReferenceError> {
+    ) -> Result<(), String> {
         let facts = Facts::of(&self.run, self.base.as_ref());
         let figure = Figure::of(&facts);
         let read = |file: &PathBuf| reference::read(file, calibration, &figure);
         let references = files.iter().map(read).collect::<Result<Vec<Reference>, _>>()?;
         let pictures = references.iter().filter(|one| matches!(one, Reference::Picture(_))).count();
         match (pictures, calibration) {
-            (2.., _) => {
-                return Err(ReferenceError::Option("a page has one picture beside it".into()));
+            (2.., _) => Err("a page has one picture beside it".to_owned()),
+            (0, Some(_)) => Err("--over lays a picture, and there is none".to_owned()),
+            _ => {
+                self.references = references;
+                Ok(())
             }
-            (0, Some(_)) => {
-                return Err(ReferenceError::Option(
-                    "--over lays a picture, and there is none".into(),
-                ));
-            }
-            _ => self.references = references,
         }
-        Ok(())
     }
 
     /// The page.

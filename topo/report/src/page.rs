@@ -1,6 +1,7 @@
 //! The document: head with its policy, the sections, the time bar, and the data of the script.
 
 use super::columns::Columns;
+use super::data::Run;
 use super::facts::{Facts, Side};
 use super::figure::{self, Figure, Shown};
 use super::figures::table;
@@ -142,24 +143,17 @@ fn meta(
     meta.to_string().replace('<', "\\u003c")
 }
 
-/// Runs of bins in which an output was a root: output, first bin, the bin after the last.
-fn roots(run: &super::data::Run) -> Vec<[usize; 3]> {
-    let mut open: std::collections::BTreeMap<usize, usize> = Default::default();
-    let mut found = Vec::new();
-    for bin in 0..=run.bins {
-        let is_root =
-            |output: &usize| run.moments.get(bin).is_some_and(|m| m.trees.contains_key(output));
-        let over: Vec<usize> = open.keys().copied().filter(|output| !is_root(output)).collect();
-        for output in over {
-            if let Some(first) = open.remove(&output) {
-                found.push([output, first, bin]);
-            }
-        }
-        for output in run.moments.get(bin).iter().flat_map(|moment| moment.trees.keys()) {
-            open.entry(*output).or_insert(bin);
-        }
-    }
-    found
+/// Runs of bins in which an output was a root: output, first bin, the bin after the last; by their ends.
+fn roots(run: &Run) -> Vec<[usize; 3]> {
+    let moments = run.moments.iter().enumerate();
+    let roots = moments.flat_map(|(bin, moment)| moment.trees.keys().map(move |root| (*root, bin)));
+    let mut roots: Vec<(usize, usize)> = roots.collect();
+    roots.sort_unstable();
+    let runs = roots.chunk_by(|one, next| one.0 == next.0 && one.1 + 1 == next.1);
+    let mut runs: Vec<[usize; 3]> =
+        runs.map(|run| [run[0].0, run[0].1, run[0].1 + run.len()]).collect();
+    runs.sort_by_key(|[output, _, end]| (*end, *output));
+    runs
 }
 
 /// The time bar at the bottom: play button, time, outlines of both runs.

@@ -2,8 +2,8 @@
 //! The user provides the files.
 
 use std::fs::File;
-use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::io::{self, Read};
+use std::path::Path;
 
 mod picture;
 mod points;
@@ -44,30 +44,6 @@ pub trait Target {
 /// Longest reference file, octets.
 const MOST: usize = 1 << 20;
 
-/// Why a file is not a reference.
-#[derive(Debug, thiserror::Error)]
-pub enum ReferenceError {
-    /// It cannot be read.
-    #[error("cannot read {}: {source}", file.display())]
-    Read {
-        /// Which.
-        file: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
-    /// It is not a valid reference.
-    #[error("{}: {why}", file.display())]
-    Content {
-        /// Which.
-        file: PathBuf,
-        /// What is wrong with it, and in which line if it has lines.
-        why: String,
-    },
-    /// An option contradicts the files.
-    #[error("{0}")]
-    Option(String),
-}
-
 /// A reference.
 #[derive(Clone, Debug)]
 pub enum Reference {
@@ -85,23 +61,23 @@ pub fn read(
     file: &Path,
     calibration: Option<&Calibration>,
     figure: &dyn Target,
-) -> Result<Reference, ReferenceError> {
+) -> Result<Reference, String> {
+    let shown = file.display();
     let read = || {
         let mut octets = Vec::new();
         File::open(file)?.take(MOST as u64 + 1).read_to_end(&mut octets)?;
         Ok(octets)
     };
-    let octets = read().map_err(|source| ReferenceError::Read { file: file.to_owned(), source })?;
+    let octets = read().map_err(|error: io::Error| format!("cannot read {shown}: {error}"))?;
     let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let content = |why: String| ReferenceError::Content { file: file.to_owned(), why };
-    if let Some(kind) = picture::kind(&octets) {
-        let picture = Picture::read(name, kind, &octets, calibration, figure);
-        return picture.map(Reference::Picture).map_err(content);
-    }
-    if octets.len() > MOST {
-        return Err(content(format!("more than {MOST} octets are too many points")));
-    }
-    let text = String::from_utf8(octets)
-        .map_err(|_| content("it is neither PNG nor JPEG nor text".to_owned()))?;
-    Points::read(name, &text, figure).map(Reference::Points).map_err(content)
+    let reference = if let Some(kind) = picture::kind(&octets) {
+        Picture::read(name, kind, &octets, calibration, figure).map(Reference::Picture)
+    } else if octets.len() > MOST {
+        Err(format!("more than {MOST} octets are too many points"))
+    } else {
+        let text =
+            String::from_utf8(octets).map_err(|_| "it is neither PNG nor JPEG nor text".to_owned());
+        text.and_then(|text| Points::read(name, &text, figure)).map(Reference::Points)
+    };
+    reference.map_err(|why| format!("{shown}: {why}"))
 }

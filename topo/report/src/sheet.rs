@@ -67,7 +67,7 @@ impl Sheet {
 }
 
 /// The style of a picture on white paper, without variables, because drawing programs
-/// do not know them.
+/// do not support them.
 fn style() -> String {
     palette::resolved(&(palette::rules() + STYLE))
 }

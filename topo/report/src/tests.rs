@@ -369,7 +369,7 @@ fn referred(
     let mut report = Report::load(folder, None).expect("all files are there");
     let axes = ["x:10=0,110=1000", "y:50=0,0=1"].map(str::to_owned);
     let calibration = over.map(|over| Calibration::of(over, &axes).expect("two axes"));
-    report.refer(&[file], calibration.as_ref()).map_err(|error| error.to_string())?;
+    report.refer(&[file], calibration.as_ref())?;
     Ok(report)
 }
 

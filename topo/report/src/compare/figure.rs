@@ -33,7 +33,7 @@ pub fn svg(sides: &[Side]) -> String {
         @if !rows.is_empty() {
             text class="strong h" x=(LEFT) y=(below - 20.0) { "How long messages took" }
             g transform=(format!("translate(0 {below:.0})")) {
-                (quantiles::group(&rows, WIDTH, |ns| number::seconds(ns * 1e3), |ns| number::seconds(ns * 1e3)))
+                (quantiles::group(&rows, WIDTH, |ns| number::seconds(ns * 1e3)))
             }
         }
         (curves::legend(names(), legend))

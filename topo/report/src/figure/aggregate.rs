@@ -5,7 +5,7 @@ use crate::data;
 use crate::facts::{Facts, Side};
 use chart::scale;
 
-/// Of more receivers the mean says the same.
+/// Greatest number of receivers; of more, their mean shows the same.
 const RECEIVERS_MAX: usize = 8;
 
 /// The panel, where few receive.

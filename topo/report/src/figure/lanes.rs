@@ -48,9 +48,8 @@ struct Rows {
     pitch: f64,
     /// How high one is.
     height: f64,
-    /// How far below a row's beginning it is, and its name.
+    /// How far below a row's beginning it is.
     at: f64,
-    name: f64,
     /// Where names begin and where values end.
     ends: (f64, f64),
 }
@@ -60,10 +59,10 @@ impl Rows {
     fn of(sheet: &Sheet) -> Rows {
         if sheet.has_margin() {
             let ends = (sheet.right + 12.0, sheet.width - 4.0);
-            Rows { pitch: 18.0, height: 13.0, at: 0.0, name: 11.0, ends }
+            Rows { pitch: 18.0, height: 13.0, at: 0.0, ends }
         } else {
             let ends = (sheet.left, sheet.right);
-            Rows { pitch: 27.0, height: 9.0, at: 15.0, name: 11.0, ends }
+            Rows { pitch: 27.0, height: 9.0, at: 15.0, ends }
         }
     }
 }
@@ -144,7 +143,7 @@ impl Strip<'_> {
 
     fn draw(&self, facts: &Facts<'_>, sheet: &Sheet, rows: &Rows, top: f64) -> Markup {
         let y = format!("{:.0}", top + rows.at);
-        let name = format!("{:.0}", top + rows.name);
+        let name = format!("{:.0}", top + 11.0);
         let value = self.series.at_cursor(facts);
         let words = format!("{}{}, {}", self.series.name, self.per, self.series.side.name);
         html! {

@@ -196,7 +196,7 @@ impl Panel<'_> {
         label.map(|label| label.role).or_else(of_group).unwrap_or("muted")
     }
 
-    /// Draws it from `y` on, with something over its lines; answers where it ends, too.
+    /// Draws it from `y` on, with something over its lines; returns y of its lower end, too.
     pub fn draw(&self, facts: &Facts<'_>, sheet: &Sheet, y: f64, over: &Markup) -> (Markup, f64) {
         let title = quantiles::shortened(&self.title, 40);
         let indent = words::width(&self.title.chars().take(40).collect::<String>()) + 7.0;
@@ -297,7 +297,7 @@ impl Panel<'_> {
         }
     }
 
-    /// Names in lines of their own, from the line at `y` on; answers the last line, too.
+    /// Names in lines of their own, from the line at `y` on; returns y of the last line, too.
     fn names_above(&self, facts: &Facts<'_>, sheet: &Sheet, y: f64) -> (Markup, f64) {
         let gap = 14.0;
         let (mut x, mut y) = (sheet.left, y);

@@ -6,9 +6,9 @@
 
 use super::{levels, special};
 use emulation::wiring::{End, NodeKind};
-use scenario::topology::Topology;
+use maud::{Markup, PreEscaped, html};
+use scenario::topology::{Cable, Node, Topology};
 use std::collections::BTreeMap;
-use std::fmt::Write;
 
 /// Pixels between two ports of a node, between two boxes of a row, and around everything.
 const PITCH: f64 = 15.0;
@@ -68,35 +68,18 @@ impl Shape {
 
 /// The picture.
 pub fn svg(name: &str, topology: &Topology) -> String {
-    let rows = levels(topology);
     let mut shapes = shapes(topology);
-    let (width, height) = place(topology, &rows, &mut shapes);
-    let mut out = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" \
-         width=\"{width:.0}\" height=\"{height:.0}\" role=\"img\">\n<title>{}</title>\n\
-         <style>{STYLE}</style>\n",
-        escaped(name)
-    );
-    draw_cables(&mut out, topology, &shapes);
-    for (node, shape) in topology.nodes.iter().zip(&shapes) {
-        let class =
-            if node.kind == NodeKind::Nic { " class=\"nic\" rx=\"12\"" } else { " rx=\"3\"" };
-        let (top, bottom) = (shape.edge(TOP), shape.edge(BOTTOM));
-        let _ = writeln!(
-            out,
-            "<rect{class} x=\"{:.1}\" y=\"{top:.1}\" width=\"{:.1}\" height=\"{:.1}\"/>\
-             <text x=\"{:.1}\" y=\"{:.1}\">{}</text>",
-            shape.x - shape.half_width,
-            2.0 * shape.half_width,
-            bottom - top,
-            shape.x,
-            shape.y + 4.0,
-            escaped(&node.name)
-        );
-        draw_numbers(&mut out, shape);
-    }
-    out += "</svg>\n";
-    out
+    let (width, height) = place(topology, &mut shapes);
+    let (width, height) = (format!("{width:.0}"), format!("{height:.0}"));
+    let picture = html! {
+        svg xmlns="http://www.w3.org/2000/svg" viewBox=(format!("0 0 {width} {height}")) width=(width) height=(height) role="img" {
+            title { (name) }
+            style { (PreEscaped(STYLE)) }
+            @for cable in &topology.cables { (draw_cable(cable, topology, &shapes)) }
+            @for (node, shape) in topology.nodes.iter().zip(&shapes) { (draw_node(node, shape)) }
+        }
+    };
+    picture.into_string() + "\n"
 }
 
 /// Every node's box with its ports, not yet placed. Cables upwards and sidewards begin at the top.
@@ -121,7 +104,8 @@ fn shapes(topology: &Topology) -> Vec<Shape> {
 /// Gives every box its place and brings its ports into the order of what they lead to; the size of
 /// the picture. Each row is spread over the whole width, so that a switch of a tree stands above
 /// what hangs below it.
-fn place(topology: &Topology, rows: &[Vec<usize>], shapes: &mut [Shape]) -> (f64, f64) {
+fn place(topology: &Topology, shapes: &mut [Shape]) -> (f64, f64) {
+    let rows = levels(topology);
     let widest = |row: &Vec<usize>| {
         row.iter().map(|node| 2.0 * shapes[*node].half_width).fold(0.0, f64::max) + GAP
     };
@@ -150,42 +134,36 @@ fn place(topology: &Topology, rows: &[Vec<usize>], shapes: &mut [Shape]) -> (f64
     (wide + 2.0 * MARGIN, height)
 }
 
-fn draw_cables(out: &mut String, topology: &Topology, shapes: &[Shape]) {
-    for cable in &topology.cables {
-        let (from, to) = (shapes[cable.a.node].port(cable.a), shapes[cable.b.node].port(cable.b));
-        let ends = format!("{} — {}", topology.end_name(cable.a), topology.end_name(cable.b));
-        let special = special(cable);
-        let class = if special.is_some() { " class=\"apart\"" } else { "" };
-        let note = special.map_or(String::new(), |text| format!(", {text}"));
-        // Between two nodes of a row it is an arc above those between them.
-        let way = match (from.2, to.2) {
-            (TOP, TOP) => {
-                let (middle, above) = ((from.0 + to.0) / 2.0, from.1.min(to.1) - 2.0 * ARC);
-                format!("Q{middle:.1} {above:.1} ")
-            }
-            _ => "L".to_owned(),
-        };
-        let _ = writeln!(
-            out,
-            "<path{class} d=\"M{:.1} {:.1}{way}{:.1} {:.1}\"><title>{}</title></path>",
-            from.0,
-            from.1,
-            to.0,
-            to.1,
-            escaped(&format!("{ends}{note}"))
-        );
+fn draw_cable(cable: &Cable, topology: &Topology, shapes: &[Shape]) -> Markup {
+    let ((x1, y1, from), (x2, y2, to)) =
+        (shapes[cable.a.node].port(cable.a), shapes[cable.b.node].port(cable.b));
+    // Between two nodes of a row it is an arc above those between them.
+    let way = match (from, to) {
+        (TOP, TOP) => format!("Q{:.1} {:.1} ", (x1 + x2) / 2.0, y1.min(y2) - 2.0 * ARC),
+        _ => "L".to_owned(),
+    };
+    let special = special(cable);
+    html! {
+        "\n"
+        path class=[special.as_ref().map(|_| "apart")] d=(format!("M{x1:.1} {y1:.1}{way}{x2:.1} {y2:.1}")) {
+            title { (topology.end_name(cable.a)) " — " (topology.end_name(cable.b)) @if let Some(text) = special { ", " (text) } }
+        }
     }
 }
 
-/// The port numbers of a box, just inside its edges.
-fn draw_numbers(out: &mut String, shape: &Shape) {
-    for end in shape.ports.iter().flatten().filter(|_| shape.numbered) {
-        let (x, edge, side) = shape.port(*end);
-        let y = if side == TOP { edge + NUMBERS } else { edge - 4.0 };
-        let _ = writeln!(out, "<text class=\"p\" x=\"{x:.1}\" y=\"{y:.1}\">{}</text>", end.port);
+/// The box of a node with its name, and the numbers of its ports just inside its edges.
+fn draw_node(node: &Node, shape: &Shape) -> Markup {
+    let (top, bottom) = (shape.edge(TOP), shape.edge(BOTTOM));
+    let (class, radius) = if node.kind == NodeKind::Nic { (Some("nic"), 12) } else { (None, 3) };
+    html! {
+        "\n"
+        rect class=[class] rx=(radius) x=(format!("{:.1}", shape.x - shape.half_width)) y=(format!("{top:.1}"))
+            width=(format!("{:.1}", 2.0 * shape.half_width)) height=(format!("{:.1}", bottom - top)) {}
+        text x=(format!("{:.1}", shape.x)) y=(format!("{:.1}", shape.y + 4.0)) { (node.name) }
+        @for end in shape.ports.iter().flatten().filter(|_| shape.numbered) {
+            @let (x, edge, side) = shape.port(*end);
+            @let y = if side == TOP { edge + NUMBERS } else { edge - 4.0 };
+            "\n" text class="p" x=(format!("{x:.1}")) y=(format!("{y:.1}")) { (end.port) }
+        }
     }
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

@@ -45,13 +45,13 @@ pub struct Track(u64);
 /// What a counter counts.
 #[derive(Clone, Copy, Debug)]
 pub enum Unit {
-    /// Things.
+    /// Events or frames.
     Count,
     /// Octets.
     Octets,
     /// Nanoseconds.
     Nanoseconds,
-    /// Whatever the name says.
+    /// A unit by its name.
     Named(&'static str),
 }
 
