@@ -1,23 +1,15 @@
 //! Whole fabrics through the ordinary launcher, on the virtual clock and live.
 
-use super::case::{Failure, Level};
+use super::case::{Failure, Level, Result};
 use super::shared::Evidence;
 use super::stage;
 use super::star::dilation;
 use capture::reader::{CaptureReader, CapturedFrame, ReadError};
-use emulation::observer::NoObserver;
-use emulation::simulator::Simulator;
 use launch::experiment::{Conditions, Experiment, ExperimentError};
 use launch::substrate;
-use launch::virtual_clock::devices;
 use proto::counters::{DeviceReading, LaneCounters, PortReading};
-use proto::device::Device;
 use proto::events::Direction;
-use proto::units::Instant;
-use scenario::Scenario;
-use scenario::render::{Lab, render};
 use scenario::run::Backend;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 /// A fabric's run and its captures.
@@ -32,7 +24,7 @@ pub struct Fabric {
 }
 
 impl Evidence for Fabric {
-    fn trusted(&self) -> Result<(), Failure> {
+    fn trusted(&self) -> Result<()> {
         if self.experiment.result.fidelity.ok {
             return Ok(());
         }
@@ -46,7 +38,7 @@ impl Fabric {
     ///
     /// # Errors
     /// If it does not come back.
-    pub fn run(level: Level, text: &str, profile: u64) -> Result<Fabric, Failure> {
+    pub fn run(level: Level, text: &str, profile: u64) -> Result<Fabric> {
         let live = level == Level::Live;
         let backend = if live { Backend::Udp } else { Backend::Virtual };
         Fabric::on(backend, text, if live { dilation(profile) } else { 1 })
@@ -56,11 +48,9 @@ impl Fabric {
     ///
     /// # Errors
     /// If it does not come back.
-    pub fn on(backend: Backend, text: &str, dilation: u64) -> Result<Fabric, Failure> {
-        let scenario = Scenario::parse(text, &[]);
-        let scenario = scenario.map_err(|faults| faults.in_file("a case"))?;
-        let folder = tempfile::tempdir();
-        let folder = folder.map_err(|error| Failure::Inconclusive(error.to_string()))?;
+    pub fn on(backend: Backend, text: &str, dilation: u64) -> Result<Fabric> {
+        let scenario = stage::read(text)?;
+        let folder = tempfile::tempdir().map_err(Failure::of_host)?;
         let conditions = Conditions {
             substrate: substrate(backend),
             dilation,
@@ -84,27 +74,30 @@ impl Fabric {
     ///
     /// # Errors
     /// If it has no value.
-    pub fn measure(&self, name: &str) -> Result<f64, Failure> {
+    pub fn measure(&self, name: &str) -> Result<f64> {
         let value = self.experiment.result.measures.get(name).and_then(Option::as_ref);
         let value = value.and_then(scenario::measure::value::Value::number);
-        value.ok_or_else(|| Failure::Failed(format!("{name} has no value")))
+        Ok(value.ok_or_else(|| format!("{name} has no value"))?)
     }
 
     /// The last reading of a node.
-    pub fn reading(&self, name: &str) -> Option<&DeviceReading> {
+    ///
+    /// # Errors
+    /// If there is no such node.
+    pub fn reading(&self, name: &str) -> Result<&DeviceReading> {
         let nodes = &self.experiment.lab.fabric.wiring.nodes;
-        let node = nodes.iter().position(|node| node.name == name)?;
         let recordings = self.experiment.outcome.recordings.iter();
         let mut all = recordings.flat_map(|one| one.nodes.iter().zip(&one.last));
-        all.find(|(other, _)| **other == node).map(|(_, reading)| reading)
+        let found = all.find(|(node, _)| nodes[**node].name == name);
+        Ok(found.map(|(_, reading)| reading).ok_or_else(|| format!("no reading of {name}"))?)
     }
 
     /// The last reading of one port.
     ///
     /// # Errors
     /// If there is no such port.
-    pub fn port(&self, node: &str, port: usize) -> Result<&PortReading, Failure> {
-        let reading = self.reading(node).and_then(|reading| reading.ports.get(port - 1));
+    pub fn port(&self, node: &str, port: usize) -> Result<&PortReading> {
+        let reading = self.reading(node)?.ports.get(port - 1);
         Ok(reading.ok_or_else(|| format!("no reading of {node}:{port}"))?)
     }
 
@@ -112,7 +105,7 @@ impl Fabric {
     ///
     /// # Errors
     /// If there is no such port.
-    pub fn named(&self, node: &str, port: usize, name: &str) -> Result<u64, Failure> {
+    pub fn named(&self, node: &str, port: usize, name: &str) -> Result<u64> {
         let named = &self.port(node, port)?.named;
         Ok(named.iter().find(|(other, _)| other == name).map_or(0, |(_, count)| *count))
     }
@@ -126,7 +119,7 @@ impl Fabric {
     ///
     /// # Errors
     /// If there is no such port.
-    pub fn totals(&self, node: &str, port: usize) -> Result<LaneCounters, Failure> {
+    pub fn totals(&self, node: &str, port: usize) -> Result<LaneCounters> {
         let reading = self.port(node, port)?;
         let mut sum = LaneCounters::default();
         for lane in &reading.lanes {
@@ -142,7 +135,7 @@ impl Fabric {
     ///
     /// # Errors
     /// If a capture cannot be read to its end.
-    pub fn captured(&self, port: &str, way: Direction) -> Result<Vec<CapturedFrame>, Failure> {
+    pub fn captured(&self, port: &str, way: Direction) -> Result<Vec<CapturedFrame>> {
         let mut found = Vec::new();
         let say = |error: ReadError| Failure::Failed(format!("a capture: {error}"));
         for octets in &self.captures {
@@ -162,38 +155,9 @@ impl Fabric {
 }
 
 /// The captures of a run directory.
-fn captures_in(folder: &Path) -> Result<Vec<Vec<u8>>, Failure> {
+fn captures_in(folder: &Path) -> Result<Vec<Vec<u8>>> {
     let say = |error: std::io::Error| Failure::Failed(format!("a capture: {error}"));
     let entries = std::fs::read_dir(folder).map_err(say)?.flatten().map(|entry| entry.path());
     let is_capture = |file: &PathBuf| file.extension().is_some_and(|ending| ending == "pcapng");
     entries.filter(is_capture).map(|file| std::fs::read(file).map_err(say)).collect()
-}
-
-/// Runs the scenario `text` on the virtual clock with configurations that `change` and devices that `wrap`
-/// has changed, by node; every counter at each of `stops`.
-///
-/// # Errors
-/// If the scenario has a fault, or a device refuses its configuration.
-pub fn hampered(
-    text: &str,
-    change: impl FnOnce(&mut Lab),
-    mut wrap: impl FnMut(usize, Box<dyn Device>) -> Box<dyn Device>,
-    stops: &[Instant],
-) -> Result<Vec<Vec<DeviceReading>>, Failure> {
-    let scenario = Scenario::parse(text, &[]).map_err(|faults| faults.in_file("a case"))?;
-    let mut lab = render(&scenario);
-    change(&mut lab);
-    let made = devices(&lab).map_err(stage::died)?;
-    let made = made.into_iter().enumerate().map(|(node, device)| wrap(node, device)).collect();
-    let mut simulator = Simulator::new(&lab.fabric.wiring, made, scenario.run.seed);
-    let read = |stop: &Instant| {
-        simulator.run(*stop, &mut NoObserver, |_| ControlFlow::Continue(()));
-        let all = simulator.devices().iter_mut().map(|device| {
-            let mut reading = DeviceReading::default();
-            device.read(*stop, &mut reading);
-            reading
-        });
-        all.collect()
-    };
-    Ok(stops.iter().map(read).collect())
 }

@@ -1,11 +1,12 @@
 //! What nearly every case uses: findings, runs and their scripts, and the words of scripts and judgements.
 
-pub use crate::case::{Failure, Finding, Level, ensure, same};
+pub use crate::case::{Failure, Finding, Level, Quantity, Result, Scripts, lies, near, same};
+pub(crate) use crate::case::{bail, ensure};
 pub use crate::fabric::Fabric;
-pub use crate::record::{Record, start};
+pub use crate::record::{ALWAYS, Record};
 pub use crate::shared::{Evidence, Shared};
-pub use crate::stage::Stage;
-pub use crate::star::{Star, dilation, in_ms, ms, us};
+pub use crate::stage::{Stage, play};
+pub use crate::star::{Star, backlog, dilation, in_ms, measure, ms, traffic, us};
 pub use proto::counters::{DeviceReading, DropReason, LaneCounters};
 pub use proto::events::{Direction, EventKind};
 pub use proto::frame::{Frame, FrameKind};
@@ -13,4 +14,4 @@ pub use proto::ids::{Ecn, Lid, PortNumber, Priority, QueuePairNumber, VirtualLan
 pub use proto::link::FlowControlConfig;
 pub use proto::units::{BitRate, Bytes, Duration, Instant};
 pub use std::collections::BTreeMap;
-pub use testbed::{Bed, Bench, Label, OFFER_MAX, OnLine, Script, Seen, Voice};
+pub use testbed::{Bed, Bench, Label, OFFER_MAX, OnLine, Script, Seen, Sent, Sightings, Voice};

@@ -1,19 +1,18 @@
 //! What a stage leaves: the device's own account, and what its neighbours saw.
 
-use super::case::{Failure, Level, ensure};
+use super::case::{Failure, Level, Result, ensure};
 use super::shared::Evidence;
 use emulation::cable::exchange::ExchangeReport;
 use emulation::cable::inbox::LineCounts;
 use emulation::driver::Report;
 use emulation::fidelity::Fidelity;
-use proto::counters::{DeviceReading, DropReason, PortReading};
+use proto::counters::{DeviceReading, DropReason, LaneCounters, PortReading};
 use proto::events::{DeviceEvent, EventKind};
-use proto::frame::FrameKind;
-use proto::units::{BitRate, Duration, Instant};
-use proto::wire::infiniband::{FlowControlPacket, Packet};
-use testbed::frames::ethernet::{control_of, priority, quanta_for};
-use testbed::frames::is_packet;
-use testbed::{Neighbour, Seen};
+use proto::units::{Duration, Instant};
+use testbed::{Neighbour, Seen, Sent, Sightings};
+
+/// The whole of a run.
+pub const ALWAYS: (Instant, Instant) = (Instant::ZERO, Instant::NEVER);
 
 /// One run of one device among played neighbours.
 #[derive(Debug)]
@@ -24,6 +23,8 @@ pub struct Record {
     pub events: Vec<DeviceEvent>,
     /// What the device has sent, in the order of arrival.
     pub seen: Vec<Seen>,
+    /// The device's counters at each step that read them; none live.
+    pub samples: Vec<DeviceReading>,
     /// By port: how the neighbour there stands at the end.
     pub neighbours: Vec<Neighbour>,
     /// By port: the account of the line by which it receives.
@@ -44,12 +45,15 @@ pub struct Live {
 }
 
 impl Evidence for Record {
-    fn trusted(&self) -> Result<(), Failure> {
-        let Some(Live { fidelity, .. }) = &self.live else { return Ok(()) };
-        ensure(fidelity.ok, String::new).map_err(|_| {
-            let (reasons, dilation) = (fidelity.reasons.join("; "), fidelity.suggested_dilation);
-            Failure::Inconclusive(format!("{reasons}; dilation {dilation} should hold"))
-        })
+    fn trusted(&self) -> Result<()> {
+        match &self.live {
+            Some(Live { fidelity, .. }) if !fidelity.ok => Err(Failure::Inconclusive(format!(
+                "{}; dilation {} should hold",
+                fidelity.reasons.join("; "),
+                fidelity.suggested_dilation
+            ))),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -63,8 +67,8 @@ impl Record {
     ///
     /// # Errors
     /// If this one ran on the virtual clock.
-    pub fn live(&self) -> Result<&Live, Failure> {
-        Ok(self.live.as_ref().ok_or_else(|| "this run has no daemon".to_owned())?)
+    pub fn live(&self) -> Result<&Live> {
+        Ok(self.live.as_ref().ok_or("this run has no daemon")?)
     }
 
     /// The lateness that one handling in a hundred exceeds; none on the virtual clock.
@@ -103,106 +107,49 @@ impl Record {
     pub fn events(
         &self,
         port: u8,
-        from: Instant,
-        to: Instant,
+        (from, to): (Instant, Instant),
     ) -> impl Iterator<Item = &DeviceEvent> {
         let here = self.events.iter().filter(move |event| event.port.get() == port);
         here.filter(move |event| event.at >= from && event.at < to)
     }
 
     /// Why frames ended at `port` in `[from, to)`.
-    pub fn dropped(&self, port: u8, from: Instant, to: Instant) -> Vec<DropReason> {
+    pub fn dropped(&self, port: u8, window: (Instant, Instant)) -> Vec<DropReason> {
         let reason = |event: &DeviceEvent| match event.kind {
             EventKind::Drop { reason, .. } => Some(reason),
             _ => None,
         };
-        self.events(port, from, to).filter_map(reason).collect()
-    }
-
-    /// Packets that left by `port`.
-    pub fn packets(&self, port: u8) -> impl Iterator<Item = &Seen> {
-        self.line(port).filter(|seen| is_packet(&seen.frame))
-    }
-
-    /// Every frame that left by `port`.
-    pub fn line(&self, port: u8) -> impl Iterator<Item = &Seen> {
-        self.seen.iter().filter(move |seen| seen.port == port)
-    }
-
-    /// Packets that left by any port.
-    pub fn all_packets(&self) -> impl Iterator<Item = &Seen> {
-        self.seen.iter().filter(|seen| is_packet(&seen.frame))
-    }
-
-    /// Flow-control packets that left by `port` about `lane`.
-    pub fn flow_control(
-        &self,
-        port: u8,
-        lane: u8,
-    ) -> impl Iterator<Item = (&Seen, FlowControlPacket)> {
-        let links = self.seen.iter().filter(|seen| seen.frame.kind == FrameKind::InfinibandLink);
-        let here = links.filter(move |seen| seen.port == port);
-        let here = here.filter_map(|seen| {
-            FlowControlPacket::parse(&seen.frame.octets).ok().map(|packet| (seen, packet))
-        });
-        here.filter(move |(_, packet)| packet.virtual_lane.get() == lane)
-    }
-
-    /// Packets of `lane` that left by `port` in `[from, to)`.
-    pub fn on_lane(&self, port: u8, lane: u8, from: Instant, to: Instant) -> usize {
-        let of_lane = |seen: &&Seen| seen.frame.octets.first().is_some_and(|o| o >> 4 == lane);
-        self.between(port, from, to).filter(of_lane).count()
-    }
-
-    /// Packets that left by `port` in `[from, to)`.
-    pub fn between(&self, port: u8, from: Instant, to: Instant) -> impl Iterator<Item = &Seen> {
-        self.packets(port).filter(move |seen| seen.at >= from && seen.at < to)
-    }
-
-    /// PSNs of the packets of `lane` that left by `port` in `[from, to)`, in order.
-    pub fn numbers(&self, port: u8, lane: u8, from: Instant, to: Instant) -> Vec<u32> {
-        let parsed = self.between(port, from, to);
-        let parsed = parsed.filter_map(|seen| Packet::parse(&seen.frame.octets).ok());
-        let of_lane = parsed.filter(|packet| packet.lrh.virtual_lane.get() == lane);
-        of_lane.filter_map(|packet| packet.bth.map(|bth| bth.psn.get())).collect()
-    }
-
-    /// Time in which a ready frame of `lane` was forbidden to leave by `port`.
-    pub fn held(&self, port: u8, lane: u8) -> Duration {
-        let found = self.port(port).lanes.iter().find(|reading| reading.tc == lane);
-        Duration::from_ps(found.map_or(0, |reading| reading.counters.hold_ps))
+        self.events(port, window).filter_map(reason).collect()
     }
 
     /// When things of this kind happened at `port`.
     pub fn told(&self, port: u8, is: impl Fn(&EventKind) -> bool) -> Vec<Instant> {
-        let here = self.events(port, Instant::ZERO, Instant::NEVER);
+        let here = self.events(port, ALWAYS);
         here.filter(|event| is(&event.kind)).map(|event| event.at).collect()
     }
 
-    /// MAC control that left by `port`.
-    pub fn control(&self, port: u8) -> impl Iterator<Item = &Seen> {
-        self.line(port).filter(|seen| control_of(&seen.frame).is_some())
+    /// The counters of one lane or priority of `port`.
+    pub fn lane(&self, port: u8, lane: u8) -> LaneCounters {
+        self.port(port).lanes[usize::from(lane)].counters
     }
 
-    /// The pauses sent by `port` for `priority`, and when they left: quanta, 0 for XON.
-    pub fn asked(&self, port: u8, priority: u8) -> Vec<(Instant, u16)> {
-        let here = self.line(port);
-        here.filter_map(|seen| Some((seen.at, quanta_for(&seen.frame, priority)?))).collect()
+    /// Octets that one lane or priority of `port` held at each step that read the counters.
+    pub fn held(&self, port: u8, lane: u8) -> Vec<u64> {
+        let place = |reading: &DeviceReading| {
+            let lanes = &reading.ports[usize::from(port) - 1].lanes;
+            lanes[usize::from(lane)].counters.in_queue.value
+        };
+        self.samples.iter().map(place).collect()
     }
 
-    /// Data frames of `priority`, by their DSCP, that left by `port`.
-    pub fn data(&self, port: u8, of: u8) -> impl Iterator<Item = &Seen> {
-        self.packets(port).filter(move |seen| priority(&seen.frame) == Some(of))
+    /// How many data frames of `priority` left by `port` in the window.
+    pub fn data_within(&self, port: u8, priority: u8, window: (Instant, Instant)) -> u64 {
+        self.data(port, priority).within(window).total()
     }
 
-    /// How many of them left in `[from, to)`.
-    pub fn data_within(&self, port: u8, priority: u8, (from, to): (Instant, Instant)) -> usize {
-        self.data(port, priority).filter(|seen| seen.at >= from && seen.at < to).count()
-    }
-
-    /// When their first bits left, on a line of `rate`.
-    pub fn starts(&self, port: u8, priority: u8, rate: BitRate) -> Vec<Instant> {
-        self.data(port, priority).map(|seen| start(seen, rate)).collect()
+    /// How many packets of virtual lane `lane` left by `port` in the window.
+    pub fn on_lane(&self, port: u8, lane: u8, window: (Instant, Instant)) -> u64 {
+        self.packets(port).on_lane(lane).within(window).total()
     }
 
     /// The losses of `port`, as in "vcrc 1, mtu 2"; "nothing" if nothing.
@@ -216,17 +163,18 @@ impl Record {
     ///
     /// # Errors
     /// The first that has, and what.
-    pub fn nothing_lost(&self, but: &[u8]) -> Result<(), Failure> {
+    pub fn nothing_lost(&self, but: &[u8]) -> Result<()> {
         let ports = 1..=self.reading.ports.len() as u8;
         for port in ports.filter(|port| !but.contains(port)) {
             let lost = self.lost(port);
-            ensure(lost == "nothing", || format!("port {port} has lost {lost}"))?;
+            ensure!(lost == "nothing", "port {port} has lost {lost}");
         }
         Ok(())
     }
 }
 
-/// When the first bit of a frame left, on a line of `rate`.
-pub fn start(seen: &Seen, rate: BitRate) -> Instant {
-    Instant::from_ps(seen.at.as_ps() - seen.frame.line_size().time_at(rate).as_ps())
+impl Sightings for Record {
+    fn sightings(&self) -> &[Seen] {
+        &self.seen
+    }
 }

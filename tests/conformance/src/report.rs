@@ -87,7 +87,7 @@ pub fn junit(outcomes: &[Outcome]) -> String {
         };
         let name = format!("{} {} {}", case.id, level.letter(), case.title);
         let mut row = TestCase::new(name, status);
-        row.set_classname(case.id.split('-').next().unwrap_or(case.id));
+        row.set_classname(case.id.split('-').next().unwrap_or(&case.id));
         row
     });
     document("conformance", cases)

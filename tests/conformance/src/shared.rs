@@ -1,6 +1,6 @@
 //! A run that several cases judge: made once on each level, and once more while it says nothing.
 
-use super::case::{Failure, Level};
+use super::case::{Failure, Level, Result};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A run is made at most so often. Source: preface of the conformance cases.
@@ -12,23 +12,23 @@ pub trait Evidence {
     ///
     /// # Errors
     /// Inconclusive, and why.
-    fn trusted(&self) -> Result<(), Failure>;
+    fn trusted(&self) -> Result<()>;
 }
 
 /// A place for one run on each level.
 pub struct Shared<T: 'static> {
-    make: fn(Level) -> Result<T, Failure>,
+    make: fn(Level) -> Result<T>,
     kept: [Mutex<Kept<T>>; 2],
 }
 
 struct Kept<T> {
     tries: u32,
-    run: Option<Result<Arc<T>, Failure>>,
+    run: Option<Result<Arc<T>>>,
 }
 
 impl<T: Evidence> Shared<T> {
     /// A place for the runs that `make` makes.
-    pub const fn new(make: fn(Level) -> Result<T, Failure>) -> Shared<T> {
+    pub const fn new(make: fn(Level) -> Result<T>) -> Shared<T> {
         let kept = [const { Mutex::new(Kept { tries: 0, run: None }) }; 2];
         Shared { make, kept }
     }
@@ -37,7 +37,7 @@ impl<T: Evidence> Shared<T> {
     ///
     /// # Errors
     /// Why there is none, or why it says nothing.
-    pub fn on(&self, level: Level) -> Result<Arc<T>, Failure> {
+    pub fn on(&self, level: Level) -> Result<Arc<T>> {
         let run = self.made(level)?;
         run.trusted()?;
         Ok(run)
@@ -47,7 +47,7 @@ impl<T: Evidence> Shared<T> {
     ///
     /// # Errors
     /// Why there is none.
-    pub fn made(&self, level: Level) -> Result<Arc<T>, Failure> {
+    pub fn made(&self, level: Level) -> Result<Arc<T>> {
         let kept = &self.kept[usize::from(level == Level::Live)];
         let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
         let is_good = match &kept.run {
@@ -72,7 +72,7 @@ mod tests {
     struct Number(u32, u32);
 
     impl Evidence for Number {
-        fn trusted(&self) -> Result<(), Failure> {
+        fn trusted(&self) -> Result<()> {
             let late = || Failure::Inconclusive("late".to_owned());
             if self.0 >= self.1 { Ok(()) } else { Err(late()) }
         }
@@ -96,7 +96,7 @@ mod tests {
     #[test]
     fn a_daemon_that_failed_is_not_started_again() {
         static MADE: AtomicU32 = AtomicU32::new(0);
-        let fails = |_| -> Result<Number, Failure> {
+        let fails = |_| -> Result<Number> {
             MADE.fetch_add(1, Ordering::Relaxed);
             Err(Failure::Failed("it died".to_owned()))
         };

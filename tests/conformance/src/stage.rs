@@ -8,7 +8,7 @@ mod cable;
 mod tester;
 mod wires;
 
-use super::case::{Failure, Level};
+use super::case::{Failure, Level, Result};
 use super::record::{Live, Record};
 use cable::Cable;
 use capture::CapturePlan;
@@ -33,6 +33,7 @@ use scenario::Scenario;
 use scenario::render::{Lab, render};
 use std::net::{IpAddr, Ipv4Addr};
 use std::num::NonZeroU64;
+use std::path::Path;
 use switchd::config::SwitchConfig;
 use testbed::{Bench, Credits, Neighbour, Script};
 use tester::{Found, Parts, Tester};
@@ -73,18 +74,14 @@ impl Stage {
     ///
     /// # Errors
     /// What is wrong with the text.
-    pub fn new(level: Level, text: &str, device: &'static str) -> Result<Stage, Failure> {
-        let scenario = Scenario::parse(text, &[]);
-        let scenario = scenario.map_err(|faults| faults.in_file("a case"))?;
-        let dilation = super::star::dilation(1);
-        let environment = Vec::new();
+    pub fn new(level: Level, text: &str, device: &'static str) -> Result<Stage> {
         Ok(Stage {
             level,
-            scenario,
+            scenario: read(text)?,
             device,
-            dilation,
+            dilation: super::star::dilation(1),
             receive_buffer: None,
-            environment,
+            environment: Vec::new(),
             capture: None,
             switch: |_| {},
             wrap: |device| device,
@@ -95,7 +92,7 @@ impl Stage {
     ///
     /// # Errors
     /// If the device refuses its configuration, or a daemon cannot be started or dies.
-    pub fn run(&self, script: Script) -> Result<Record, Failure> {
+    pub fn run(&self, script: Script) -> Result<Record> {
         if self.level == Level::Live {
             return self.run_with(script, |_| {});
         }
@@ -107,23 +104,32 @@ impl Stage {
         };
         let hosts = |node| usize::from(node != device);
         let hosts: Vec<usize> = (0..lab.fabric.wiring.nodes.len()).map(hosts).collect();
-        let lines = Lines::new(&lab.fabric.wiring, &hosts, 0, false);
-        let lines = lines.map_err(|error| error.to_string())?;
+        let lines = Lines::new(&lab.fabric.wiring, &hosts, 0, false)?;
         let wires = Wires::new(ends.iter().map(cable).collect(), lines)?;
         let neighbours = ends.into_iter().map(|(.., neighbour)| neighbour).collect();
         let made = (self.wrap)(devices(&lab).map_err(died)?.swap_remove(device));
         let mut bench: Bench = Bench::with(made, neighbours, Box::new(wires.clone()));
         bench.follow(script, lab.plan.stop);
         let (reading, lines) = (bench.reading(), wires.counts());
-        let Bench { events, seen, neighbours, .. } = bench;
-        Ok(Record { reading, events, seen, neighbours, lines, live: None })
+        let Bench { events, seen, samples, neighbours, .. } = bench;
+        Ok(Record { reading, events, seen, samples, neighbours, lines, live: None })
+    }
+
+    /// The same with the script that `write` writes.
+    ///
+    /// # Errors
+    /// Those of [`Stage::run`].
+    pub fn play(&self, write: impl FnOnce(&mut Script)) -> Result<Record> {
+        let mut script = Script::default();
+        write(&mut script);
+        self.run(script)
     }
 
     /// The device alone on the virtual clock, behind cables without rate and length.
     ///
     /// # Errors
     /// If it refuses its configuration.
-    pub fn bench(&self) -> Result<Bench, Failure> {
+    pub fn bench(&self) -> Result<Bench> {
         let lab = self.lab();
         let device = self.node(&lab)?;
         let made = (self.wrap)(devices(&lab).map_err(died)?.swap_remove(device));
@@ -136,14 +142,14 @@ impl Stage {
     ///
     /// # Errors
     /// If it is no switch.
-    pub fn switch_config(&self) -> Result<SwitchConfig, Failure> {
+    pub fn switch_config(&self) -> Result<SwitchConfig> {
         let mut switches = self.lab().switches.into_iter();
         let found = switches.find(|switch| switch.name == self.device);
         Ok(found.ok_or_else(|| format!("{} is no switch", self.device))?)
     }
 
     /// The number of the device's node.
-    fn node(&self, lab: &Lab) -> Result<usize, Failure> {
+    fn node(&self, lab: &Lab) -> Result<usize> {
         let device = lab.fabric.wiring.nodes.iter().position(|node| node.name == self.device);
         Ok(device.ok_or_else(|| format!("no node is called {}", self.device))?)
     }
@@ -157,7 +163,7 @@ impl Stage {
         &self,
         script: Script,
         aside: impl FnOnce(&RunStart) + Send + 'static,
-    ) -> Result<Record, Failure> {
+    ) -> Result<Record> {
         let lab = self.lab();
         let wiring = &lab.fabric.wiring;
         let device = self.node(&lab)?;
@@ -166,28 +172,12 @@ impl Stage {
         let hosts = hosts.map(|node| if node == device { daemon } else { tester }).collect();
         // The kind of a played process is not used.
         let hosting = Hosting { hosts, kinds: vec![wiring.nodes[device].kind, NodeKind::Nic] };
-        let host = |error: &dyn std::fmt::Display| Failure::Inconclusive(error.to_string());
-        let scratch = tempfile::tempdir().map_err(|error| host(&error))?;
-        let socket = udp::open(IpAddr::V4(Ipv4Addr::LOCALHOST)).map_err(|error| host(&error))?;
-        let lines = Lines::new(wiring, &hosting.hosts, tester, false);
-        let lines = lines.map_err(|error| error.to_string())?;
+        let socket = udp::open(IpAddr::V4(Ipv4Addr::LOCALHOST)).map_err(Failure::of_host)?;
+        let lines = Lines::new(wiring, &hosting.hosts, tester, false)?;
         let neighbours = neighbours(&lab, device)?;
-        let run = &self.scenario.run;
-        let job = Job {
-            lab: &lab,
-            name: &self.scenario.name,
-            seed: run.seed,
-            dilation: self.dilation,
-            threads: 1,
-            placement: run.placement,
-            cables: run.cables,
-            carrier: run.carrier,
-            realtime: run.realtime,
-            awake: run.awake,
-            capture: self.capture.clone(),
-            injections: Vec::new(),
-            scratch: scratch.path(),
-        };
+        let scratch = tempfile::tempdir().map_err(Failure::of_host)?;
+        let capture = self.capture.clone();
+        let job = Job { capture, ..job(&self.scenario, &lab, self.dilation, scratch.path()) };
         let setting = TesterSetup {
             hosting,
             cabling: Cabling::on_loopback(&job),
@@ -195,7 +185,7 @@ impl Stage {
             receive_buffer: self.receive_buffer,
             environment: self.environment.clone(),
         };
-        let (realtime, stop) = (run.realtime, lab.plan.stop);
+        let (realtime, stop) = (self.scenario.run.realtime, lab.plan.stop);
         let played = launched::run(&job, setting, move |opening| {
             timer::prepare_thread(realtime);
             aside(opening);
@@ -213,14 +203,14 @@ impl Stage {
         lab
     }
 
-    fn record(&self, played: TesterRun<Found>) -> Result<Record, Failure> {
+    fn record(&self, played: TesterRun<Found>) -> Result<Record> {
         let TesterRun { mut reports, missed, found } = played;
         let mut evidence = evidence(&reports, missed);
         let accounts = reports.iter().map(|report| &report.exchange);
         evidence.lost = reconcile(accounts.chain([&found.exchange])).lost.total();
         evidence.lateness.merge(&found.lateness);
         let dilation = NonZeroU64::new(self.dilation).unwrap_or(NonZeroU64::MIN);
-        let report = reports.pop().ok_or_else(|| "no daemon has reported".to_owned())?;
+        let report = reports.pop().ok_or("no daemon has reported")?;
         let received = &report.exchange.received;
         let counts = |link| received.iter().find(|line| line.link == link).map(|line| line.counts);
         let lines = found.exchange.sent.iter().map(|sent| counts(sent.link).unwrap_or_default());
@@ -230,6 +220,7 @@ impl Stage {
             events: logged.map(|logged| logged.event).collect(),
             lines: lines.collect(),
             seen: found.seen,
+            samples: Vec::new(),
             neighbours: found.neighbours,
             live: Some(Live {
                 fidelity: judge(&evidence, dilation),
@@ -238,6 +229,53 @@ impl Stage {
             }),
         })
     }
+}
+
+/// Plays `device` of the scenario `text` among neighbours that follow the script which `write` writes.
+///
+/// # Errors
+/// Those of [`Stage::new`] and [`Stage::run`].
+pub fn play(
+    level: Level,
+    text: &str,
+    device: &'static str,
+    write: impl FnOnce(&mut Script),
+) -> Result<Record> {
+    Stage::new(level, text, device)?.play(write)
+}
+
+/// The scenario `text`.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn read(text: &str) -> Result<Scenario> {
+    Ok(Scenario::parse(text, &[]).map_err(|faults| faults.in_file("a case"))?)
+}
+
+/// A live run of a scenario, as the scenario wants it, without captures.
+pub fn job<'a>(scenario: &'a Scenario, lab: &'a Lab, dilation: u64, scratch: &'a Path) -> Job<'a> {
+    let run = &scenario.run;
+    Job {
+        lab,
+        name: &scenario.name,
+        seed: run.seed,
+        dilation,
+        threads: 1,
+        placement: run.placement,
+        cables: run.cables,
+        carrier: run.carrier,
+        realtime: run.realtime,
+        awake: run.awake,
+        capture: None,
+        injections: Vec::new(),
+        scratch,
+    }
+}
+
+/// The setup of a run whose tester plays no device, on daemons with default buffers and environment.
+pub fn bystander(hosting: Hosting, cabling: Cabling) -> TesterSetup {
+    let environment = Vec::new();
+    TesterSetup { hosting, cabling, address: None, receive_buffer: None, environment }
 }
 
 /// Why a run brought nothing back: a daemon's death is a failure, the rest the host's fault.
@@ -249,7 +287,7 @@ pub fn died(error: LaunchError) -> Failure {
 }
 
 /// The neighbours of the device.
-fn neighbours(lab: &Lab, device: usize) -> Result<Ends, Failure> {
+fn neighbours(lab: &Lab, device: usize) -> Result<Ends> {
     let link = match device.checked_sub(lab.nics.len()) {
         None => &lab.nics[device].link,
         Some(switch) => &lab.switches[switch].ports[0].link,

@@ -64,6 +64,10 @@ impl Star<'_> {
         rest: "",
     };
 
+    /// Three adapters at 8 Gb/s on four lanes: an octet lasts a nanosecond, a symbol four.
+    pub const FAST: Star<'static> =
+        Star { nics: 3, rate: "8 Gbps", technology: ("", "lanes = 4"), ..Star::PROFILE };
+
     /// The text.
     pub fn text(&self) -> String {
         let Star { nics, duration, rate, technology, link, delays, run, rest } = self;
@@ -89,6 +93,24 @@ impl Star<'_> {
 /// A star of the profile.
 pub fn star(nics: u8, duration: &str, link: &str, rest: &str) -> String {
     Star { nics, duration, link, rest, ..Star::PROFILE }.text()
+}
+
+/// An item of traffic, as text of a scenario; further keys a line each.
+pub fn traffic(name: &str, from: &str, to: &str, keys: &str) -> String {
+    format!("[[traffic]]\nname = \"{name}\"\nfrom = \"{from}\"\nto = \"{to}\"\n{keys}\n")
+}
+
+/// A measure from `from` to the end of the run, as text of a scenario; further keys a line each.
+pub fn measure(name: &str, of: &str, at: &str, from: &str, keys: &str) -> String {
+    format!(
+        "[[measure]]\nname = \"{name}\"\nof = \"{of}\"\nat = \"{at}\"\nfrom = \"{from}\"\n{keys}\n"
+    )
+}
+
+/// An item of full frames by UC without end; further keys a line each.
+pub fn backlog(name: &str, from: &str, to: &str, keys: &str) -> String {
+    let always = "arrivals = \"backlog\"\ntransport = \"uc\"\nsize = \"2048 B\"\n";
+    traffic(name, from, to, &format!("{always}{keys}"))
 }
 
 #[cfg(test)]

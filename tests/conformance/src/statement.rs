@@ -16,7 +16,7 @@ pub fn markdown(outcomes: &[Outcome]) -> String {
          no published standard (receiver-driven control, draft BCN, adaptive routing); for those see the\n\
          scenarios.\n",
     );
-    for group in GROUPS {
+    for group in GROUPS.iter() {
         // Writing to a String cannot fail.
         let _ = write!(
             text,
@@ -24,21 +24,21 @@ pub fn markdown(outcomes: &[Outcome]) -> String {
              |---|---|---|---|---|---|---|\n",
             group.name, group.subject
         );
-        for case in group.cases {
-            let cell = |level| verdict(outcomes, case.id, level).map_or("", word);
+        for case in &group.cases {
+            let cell = |level| verdict(outcomes, &case.id, level).map_or("", word);
             let cells = [Level::Codec, Level::Engine, Level::Live].map(cell);
             let supported = if cells.contains(&"PASS") { "yes" } else { "no" };
             let note = if case.note.is_empty() {
                 String::new()
             } else {
-                format!(" *{}*", escape(case.note))
+                format!(" *{}*", escape(&case.note))
             };
             let _ = writeln!(
                 text,
                 "| {} | {}{note} | {} | {supported} | {} |",
                 case.id,
-                escape(case.title),
-                escape(case.source),
+                escape(&case.title),
+                escape(&case.source),
                 cells.join(" | ")
             );
         }

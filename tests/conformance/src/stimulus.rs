@@ -1,16 +1,11 @@
 //! Stimuli and what must become of them: many in one run, each in a time slot of its own.
 
-use crate::case::{Failure, Finding, ensure};
-use crate::record::Record;
-use crate::star::{ms, us};
+use crate::prelude::*;
 use bytes::BytesMut;
-use proto::counters::DropReason;
-use proto::frame::FrameKind;
-use proto::ids::VirtualLane;
-use proto::units::{Duration, Instant};
+use proto::frame::FrameClass;
 use proto::wire::classify::classify;
-use proto::wire::infiniband::{crc, set_virtual_lane};
-use testbed::{Label, Script, Seen};
+use proto::wire::infiniband::{Opcode, crc, set_virtual_lane};
+use testbed::frames::ethernet::opcode;
 
 /// Room for one full frame inwards, one outwards, and flow control between them.
 const SLOT: Duration = us(6_000);
@@ -25,6 +20,10 @@ pub enum Expected {
     Lost(DropReason),
     /// Exactly these ports send a copy, the same but for lane and VCRC; the lane is this one.
     Left(Vec<u8>, u8),
+    /// This port sends exactly these octets, and no other anything.
+    Sent(u8, BytesMut),
+    /// It draws RoCE packets of these opcodes, in any order.
+    Draws(Vec<Opcode>),
     /// It is acknowledged.
     Answered,
     /// It is taken without an answer.
@@ -65,6 +64,11 @@ pub fn slot(index: usize) -> Instant {
     FIRST + SLOT * index as u64
 }
 
+/// The time of slot `index`.
+pub fn slot_time(index: usize) -> (Instant, Instant) {
+    (slot(index), slot(index + 1))
+}
+
 /// Has every stimulus sent in a slot of its own.
 pub fn schedule(script: &mut Script, stimuli: &[Stimulus]) {
     for (index, stimulus) in stimuli.iter().enumerate() {
@@ -79,71 +83,66 @@ pub fn schedule(script: &mut Script, stimuli: &[Stimulus]) {
 ///
 /// # Errors
 /// The first of which something else became.
-pub fn judge(case: &str, stimuli: &[Stimulus], record: &Record) -> Result<usize, Failure> {
+pub fn judge(case: &str, stimuli: &[Stimulus], record: &Record) -> Result<usize> {
     let mut count = 0;
     for (index, stimulus) in stimuli.iter().enumerate() {
         if stimulus.case == case {
-            let became = became(stimulus, record, index);
-            became.map_err(|wrong| {
-                Failure::Failed(format!("{} at port {}: {wrong}", stimulus.what, stimulus.port))
+            became(stimulus, record, index).map_err(|failure| {
+                failure.of(format!("{} at port {}", stimulus.what, stimulus.port))
             })?;
             count += 1;
         }
     }
-    ensure(count > 0, || format!("no stimulus belongs to {case}"))?;
+    ensure!(count > 0, "no stimulus belongs to {case}");
     Ok(count)
 }
 
-fn became(stimulus: &Stimulus, record: &Record, index: usize) -> Result<(), String> {
-    let (from, to) = (slot(index), slot(index + 1));
-    let lost = record.dropped(stimulus.port, from, to);
-    let left: Vec<&Seen> =
-        record.all_packets().filter(|seen| seen.at >= from && seen.at < to).collect();
-    let names = lost.iter().map(|reason| reason.name()).collect::<Vec<_>>().join(", ");
+fn became(stimulus: &Stimulus, record: &Record, index: usize) -> Result<()> {
+    let lost: Vec<_> = record.dropped(stimulus.port, slot_time(index));
+    let left: Vec<&Seen> = record.all_packets().within(slot_time(index)).collect();
+    let (reasons, count): (&[DropReason], _) = match &stimulus.expected {
+        Expected::Lost(reason) => (std::slice::from_ref(reason), 0),
+        Expected::Taken => (&[], 0),
+        Expected::Answered | Expected::Sent(..) => (&[], 1),
+        Expected::Left(ports, _) => (&[], ports.len()),
+        Expected::Draws(opcodes) => (&[], opcodes.len()),
+    };
+    same("drops", lost, reasons)?;
+    same("packets that leave", left.len(), count)?;
     match &stimulus.expected {
-        Expected::Lost(reason) if lost != [*reason] => {
-            Err(format!("dropped for [{names}], expected {}", reason.name()))
-        }
-        Expected::Lost(_) | Expected::Taken if !left.is_empty() => {
-            Err(format!("port {} has sent something", left[0].port))
-        }
-        Expected::Left(..) | Expected::Answered | Expected::Taken if !lost.is_empty() => {
-            Err(format!("dropped for [{names}]"))
-        }
         Expected::Lost(_) | Expected::Taken => Ok(()),
         Expected::Left(ports, lane) => copies(&stimulus.octets, &left, ports, *lane),
-        Expected::Answered => answered(&stimulus.octets, &left),
+        Expected::Draws(opcodes) => {
+            let drawn: Vec<_> = left.iter().filter_map(|seen| opcode(&seen.frame)).collect();
+            ensure!(opcodes.iter().all(|opcode| drawn.contains(opcode)), "it draws {drawn:?}");
+            Ok(())
+        }
+        Expected::Answered => answered(&stimulus.octets, left[0]),
+        Expected::Sent(port, octets) => {
+            same("the packet that leaves", (left[0].port, &left[0].frame.octets), (*port, octets))
+        }
     }
 }
 
-fn copies(octets: &BytesMut, left: &[&Seen], ports: &[u8], lane: u8) -> Result<(), String> {
+fn copies(octets: &BytesMut, left: &[&Seen], ports: &[u8], lane: u8) -> Result<()> {
     let mut by: Vec<u8> = left.iter().map(|seen| seen.port).collect();
     by.sort_unstable();
-    if by != ports {
-        return Err(format!("left by ports {by:?}, expected {ports:?}"));
-    }
+    same("ports", by, ports)?;
     let mut expected = octets.clone();
     set_virtual_lane(&mut expected, VirtualLane::truncate(lane));
     // Only what a switch may change has changed, and the VCRC with it: the ICRC is as it came in.
     crc::refresh_vcrc(&mut expected);
-    match left.iter().find(|seen| seen.frame.octets != expected) {
-        None => Ok(()),
-        Some(seen) => Err(format!(
-            "port {} sent other octets than it must: {:02x?}…",
-            seen.port,
-            &seen.frame.octets[..20.min(seen.frame.octets.len())]
-        )),
-    }
+    left.iter().try_for_each(|seen| {
+        same(format!("what leaves by port {}", seen.port), &seen.frame.octets, &expected)
+    })
 }
 
-fn answered(octets: &BytesMut, left: &[&Seen]) -> Result<(), String> {
-    let read =
-        |octets: &[u8]| classify(FrameKind::Infiniband, octets).map_err(|error| error.to_string());
-    let sent = read(octets)?;
-    let [answer] = left else { return Err(format!("{} packets in answer", left.len())) };
-    let answer = read(&answer.frame.octets)?;
-    let fits = answer.class == proto::frame::FrameClass::Ack && answer.psn == sent.psn;
-    if fits { Ok(()) } else { Err(format!("answered by {answer:?}")) }
+fn answered(octets: &BytesMut, answer: &Seen) -> Result<()> {
+    let sent = classify(FrameKind::Infiniband, octets)?;
+    let answer = classify(FrameKind::Infiniband, &answer.frame.octets)?;
+    let fits = answer.class == FrameClass::Ack && answer.psn == sent.psn;
+    ensure!(fits, "answered by {answer:?}");
+    Ok(())
 }
 
 /// A finding over the stimuli of one case at several devices.
@@ -153,10 +152,7 @@ fn answered(octets: &BytesMut, left: &[&Seen]) -> Result<(), String> {
 pub fn finding(case: &str, runs: &[(&str, &[Stimulus], &Record)]) -> Finding {
     let mut seen = Vec::new();
     for (device, stimuli, record) in runs {
-        let count = judge(case, stimuli, record).map_err(|failure| match failure {
-            Failure::Failed(reason) => Failure::Failed(format!("{device}: {reason}")),
-            other => other,
-        })?;
+        let count = judge(case, stimuli, record).map_err(|failure| failure.of(device))?;
         seen.push(format!("{device}: {count} of {count} stimuli as expected"));
     }
     Ok(seen.join("; "))

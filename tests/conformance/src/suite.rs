@@ -1,6 +1,6 @@
 //! Chooses cases and runs them.
 
-use super::case::{Case, Failure, Finding, Level, Run};
+use super::case::{Case, Failure, Finding, Level};
 use super::cases::GROUPS;
 use std::panic::catch_unwind;
 
@@ -49,12 +49,12 @@ impl Selection {
     ///
     /// # Errors
     /// If a name is no group and no id: the name.
-    pub fn runs(&self) -> Result<Vec<(&'static Case, Run)>, String> {
+    pub fn runs(&self) -> Result<Vec<(&'static Case, Level)>, String> {
         let is_named = |name: &str, wanted: &str| name.eq_ignore_ascii_case(wanted);
         let known = |wanted: &&String| {
             GROUPS.iter().any(|group| {
-                is_named(group.name, wanted)
-                    || group.cases.iter().any(|case| is_named(case.id, wanted))
+                is_named(&group.name, wanted)
+                    || group.cases.iter().any(|case| is_named(&case.id, wanted))
             })
         };
         if let Some(unknown) = self.names.iter().find(|wanted| !known(wanted)) {
@@ -62,28 +62,24 @@ impl Selection {
         }
         let wants = |name: &str| self.names.iter().any(|wanted| is_named(name, wanted));
         let mut chosen = Vec::new();
-        for group in GROUPS {
-            let whole = self.names.is_empty() || wants(group.name);
-            for case in group.cases.iter().filter(|case| whole || wants(case.id)) {
-                let runs = case.runs.iter().copied();
-                chosen.extend(runs.filter(|run| self.takes(run.level)).map(|run| (case, run)));
+        for group in GROUPS.iter() {
+            let whole = self.names.is_empty() || wants(&group.name);
+            for case in group.cases.iter().filter(|case| whole || wants(&case.id)) {
+                let takes = |level: &Level| self.levels.is_empty() || self.levels.contains(level);
+                chosen.extend(case.levels.iter().copied().filter(takes).map(|level| (case, level)));
             }
         }
         Ok(chosen)
-    }
-
-    fn takes(&self, level: Level) -> bool {
-        self.levels.is_empty() || self.levels.contains(&level)
     }
 }
 
 /// Runs one case on one level. A program that panics has failed; the others go on. A live run that
 /// says nothing is repeated; `again` receives the number of repeats and the reason.
-pub fn perform(case: &'static Case, run: Run, again: &mut dyn FnMut(u32, &str)) -> Outcome {
-    let repeats_max = if run.level == Level::Live { REPEATS_MAX } else { 0 };
+pub fn perform(case: &'static Case, level: Level, again: &mut dyn FnMut(u32, &str)) -> Outcome {
+    let repeats_max = if level == Level::Live { REPEATS_MAX } else { 0 };
     let mut repeats = 0;
     let (verdict, reason) = loop {
-        let (verdict, reason) = conclude(catch_unwind(|| (run.program)(run.level)));
+        let (verdict, reason) = conclude(catch_unwind(|| (case.script)(level)));
         if verdict != Verdict::Inconclusive || repeats == repeats_max {
             break (verdict, reason);
         }
@@ -95,7 +91,7 @@ pub fn perform(case: &'static Case, run: Run, again: &mut dyn FnMut(u32, &str)) 
         1 => format!("{reason} (run twice)"),
         n => format!("{reason} (run {} times)", n + 1),
     };
-    Outcome { case, level: run.level, verdict, reason }
+    Outcome { case, level, verdict, reason }
 }
 
 fn conclude(run: std::thread::Result<Finding>) -> (Verdict, String) {

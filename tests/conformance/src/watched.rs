@@ -1,19 +1,17 @@
-//! A whole fabric on the virtual clock, from a scenario's text to the counters at its end, with the
-//! case looking at every frame.
+//! A whole fabric on the virtual clock whose devices are changed, and at whose frames the case looks.
 
-use crate::case::Failure;
-use emulation::observer::Observer;
-use emulation::recorder::Recorder;
+use crate::case::Result;
+use crate::stage;
+use emulation::observer::{NoObserver, Observer};
 use emulation::simulator::{Simulator, Tally};
 use emulation::wiring::{End, Wiring};
 use launch::virtual_clock::devices;
 use proto::counters::DeviceReading;
 use proto::device::Device;
-use proto::events::{DeviceEvent, Direction};
+use proto::events::Direction;
 use proto::frame::Frame;
 use proto::ids::PortNumber;
 use proto::units::Instant;
-use scenario::Scenario;
 use scenario::render::{Lab, render};
 use std::ops::ControlFlow;
 
@@ -36,53 +34,64 @@ pub fn watch(
     text: &str,
     wants: impl Fn(&Wiring, End) -> bool,
     look: impl FnMut(End, Direction, &Frame),
-) -> Result<Watched, Failure> {
-    let scenario = Scenario::parse(text, &[]).map_err(|problems| problems.to_string())?;
+) -> Result<Watched> {
+    let scenario = stage::read(text)?;
     let lab = render(&scenario);
     let wiring = &lab.fabric.wiring;
-    let made = devices(&lab).map_err(|error| error.to_string())?;
-    let mut simulator = Simulator::new(wiring, made, scenario.run.seed);
-    let nodes = (0..wiring.nodes.len()).collect();
-    let recorder = Recorder::new(lab.plan.clone(), wiring, nodes);
-    let wants = |end| wants(wiring, end);
-    let mut onlooker = Onlooker { recorder, wants, look };
+    let mut simulator =
+        Simulator::new(wiring, devices(&lab).map_err(stage::died)?, scenario.run.seed);
+    let mut onlooker = Onlooker { wants: |end| wants(wiring, end), look };
     let tally = simulator.run(lab.plan.stop, &mut onlooker, |_| ControlFlow::Continue(()));
-    let recording = onlooker.recorder.finish(tally.ended, simulator.devices());
-    Ok(Watched { lab, readings: recording.last, tally })
+    let readings = read(&mut simulator, tally.ended);
+    Ok(Watched { lab, readings, tally })
 }
 
-/// A recorder that also shows frames.
+/// Runs the scenario `text` with configurations that `change` and devices that `wrap` has changed, by node; every
+/// counter at each of `stops`.
+///
+/// # Errors
+/// If the scenario has a fault, or a device refuses its configuration.
+pub fn hampered(
+    text: &str,
+    change: impl FnOnce(&mut Lab),
+    mut wrap: impl FnMut(usize, Box<dyn Device>) -> Box<dyn Device>,
+    stops: &[Instant],
+) -> Result<Vec<Vec<DeviceReading>>> {
+    let scenario = stage::read(text)?;
+    let mut lab = render(&scenario);
+    change(&mut lab);
+    let made = devices(&lab).map_err(stage::died)?;
+    let made = made.into_iter().enumerate().map(|(node, device)| wrap(node, device)).collect();
+    let mut simulator = Simulator::new(&lab.fabric.wiring, made, scenario.run.seed);
+    let until = |stop: &Instant| {
+        simulator.run(*stop, &mut NoObserver, |_| ControlFlow::Continue(()));
+        read(&mut simulator, *stop)
+    };
+    Ok(stops.iter().map(until).collect())
+}
+
+/// Every counter at `now`, by node.
+fn read(simulator: &mut Simulator, now: Instant) -> Vec<DeviceReading> {
+    let all = simulator.devices().iter_mut().map(|device| {
+        let mut reading = DeviceReading::default();
+        device.read(now, &mut reading);
+        reading
+    });
+    all.collect()
+}
+
+/// Shows frames to the case.
 struct Onlooker<W, L> {
-    recorder: Recorder,
     wants: W,
     look: L,
 }
 
 impl<W: Fn(End) -> bool, L: FnMut(End, Direction, &Frame)> Observer for Onlooker<W, L> {
-    fn next_due(&self) -> Option<Instant> {
-        self.recorder.next_due()
+    fn wants_frames(&self, node: usize, port: PortNumber) -> bool {
+        (self.wants)(End { node, port })
     }
 
-    fn sample(&mut self, now: Instant, devices: &mut [Box<dyn Device>]) {
-        self.recorder.sample(now, devices);
-    }
-
-    fn event(&mut self, device: usize, event: DeviceEvent) {
-        self.recorder.event(device, event);
-    }
-
-    fn wants_frames(&self, device: usize, port: PortNumber) -> bool {
-        (self.wants)(End { node: device, port })
-    }
-
-    fn frame(
-        &mut self,
-        device: usize,
-        port: PortNumber,
-        direction: Direction,
-        frame: &Frame,
-        _: Instant,
-    ) {
-        (self.look)(End { node: device, port }, direction, frame);
+    fn frame(&mut self, node: usize, port: PortNumber, way: Direction, frame: &Frame, _: Instant) {
+        (self.look)(End { node, port }, way, frame);
     }
 }

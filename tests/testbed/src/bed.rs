@@ -3,23 +3,11 @@
 use crate::credits::{Credits, Voice};
 use crate::frames::ethernet::{pfc, quanta_for};
 use crate::neighbour::Neighbour;
+use crate::seen::Seen;
 use bytes::BytesMut;
 use proto::frame::{Frame, FrameKind, Integrity};
-use proto::units::Instant;
+use proto::units::{Duration, Instant};
 use proto::wire::infiniband::FlowControlPacket;
-
-/// A frame that the device under test has sent.
-#[derive(Clone, Debug)]
-pub struct Seen {
-    /// The device's port, counted from 1.
-    pub port: u8,
-    /// When its last bit left.
-    pub at: Instant,
-    /// When the neighbour received it.
-    pub heard: Instant,
-    /// The frame.
-    pub frame: Frame,
-}
 
 /// How a frame travels, beyond its octets. The default is an ordinary frame.
 #[derive(Clone, Copy, Debug, Default)]
@@ -49,6 +37,9 @@ pub trait Bed {
     /// Takes the next sequence number of the line to `port` for a frame that comes late.
     fn hold_back(&mut self, port: u8, kind: FrameKind, octets: &[u8]) -> u32;
 
+    /// Reads every counter of the device at this step. A daemon is not read: it has no such instant.
+    fn sample(&mut self) {}
+
     /// The neighbour at `port` sends a packet, whatever its credit.
     fn send(&mut self, port: u8, octets: &[u8]) {
         self.send_labelled(port, octets, Label::default());
@@ -72,6 +63,11 @@ pub trait Bed {
     fn enqueue(&mut self, port: u8, octets: BytesMut) {
         let now = self.now();
         self.neighbour(port).waiting.push_back((now, octets));
+    }
+
+    /// The neighbour at `port` sends each of `frames` as soon as line and credit permit.
+    fn queue(&mut self, port: u8, frames: &mut dyn Iterator<Item = Frame>) {
+        frames.for_each(|frame| self.enqueue(port, frame.octets));
     }
 
     /// The neighbour at `port` pauses `priorities` (bit n is priority n) for `quanta`; 0 resumes.
@@ -129,6 +125,28 @@ impl Script {
     /// At `at`, do `step`.
     pub fn at(&mut self, at: Instant, step: impl FnOnce(&mut dyn Bed) + Send + 'static) {
         self.0.push((at, Box::new(step)));
+    }
+
+    /// At `first`, and then `count` times in all, `every` apart, do `step`, which receives its number from 0.
+    pub fn every(
+        &mut self,
+        first: Instant,
+        every: Duration,
+        count: u64,
+        step: impl Fn(&mut dyn Bed, u64) + Clone + Send + 'static,
+    ) {
+        for number in 0..count {
+            let step = step.clone();
+            self.at(first + every * number, move |bed| step(bed, number));
+        }
+    }
+
+    /// From the first instant to the second the neighbours at `ports` pause `priorities` (bit n is priority n).
+    pub fn pause(&mut self, (from, to): (Instant, Instant), ports: &[u8], priorities: u8) {
+        for port in ports.iter().copied() {
+            self.at(from, move |bed| bed.pfc(port, priorities, u16::MAX));
+            self.at(to, move |bed| bed.pfc(port, priorities, 0));
+        }
     }
 
     /// The steps in the order of their time, those of one instant as they were written.

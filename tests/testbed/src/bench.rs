@@ -4,18 +4,17 @@
 //! rest. All frames are unchecked, so that devices verify every CRC. The default cable has no length
 //! and no rate: a frame that is sent now arrives now.
 
-use crate::bed::{Bed, Label, Script, Seen};
+use crate::bed::{Bed, Label, Script};
 use crate::credits::{Credits, Voice};
-use crate::frames::ethernet::{control_of, priority, quanta_for};
-use crate::frames::is_packet;
 use crate::neighbour::Neighbour;
+use crate::seen::{Seen, Sightings};
 use proto::counters::DeviceReading;
 use proto::device::Device;
 use proto::events::{DeviceEvent, EventKind};
 use proto::frame::{Frame, FrameKind, Integrity};
 use proto::ids::PortNumber;
 use proto::units::{BitRate, Duration, Instant};
-use proto::wire::infiniband::{FlowControlOp, FlowControlPacket};
+use proto::wire::infiniband::FlowControlOp;
 use std::collections::VecDeque;
 
 /// How long a link may take to train; the refresh interval of its flow-control packets is longer.
@@ -85,6 +84,8 @@ pub struct Bench<D: ?Sized = dyn Device> {
     pub events: Vec<DeviceEvent>,
     /// What the neighbours have seen.
     pub seen: Vec<Seen>,
+    /// The counters at each step that read them.
+    pub samples: Vec<DeviceReading>,
     /// By port.
     pub neighbours: Vec<Neighbour>,
     now: Instant,
@@ -103,8 +104,8 @@ impl<D: Device + ?Sized> Bench<D> {
     /// A device among these neighbours, by port, behind this cable.
     pub fn with(device: Box<D>, neighbours: Vec<Neighbour>, cable: Box<dyn Cable>) -> Bench<D> {
         let flying = vec![Flying::default(); neighbours.len()];
-        let (events, seen) = (Vec::new(), Vec::new());
-        Bench { device, events, seen, neighbours, now: Instant::ZERO, flying, cable }
+        let (events, seen, samples) = (Vec::new(), Vec::new(), Vec::new());
+        Bench { device, events, seen, samples, neighbours, now: Instant::ZERO, flying, cable }
     }
 
     /// A device behind cables without rate and length, with `lanes` data lanes of InfiniBand, or of
@@ -275,44 +276,6 @@ impl<D: Device + ?Sized> Bench<D> {
         }
     }
 
-    /// Every frame that the neighbour at `port` has seen.
-    pub fn line(&self, port: u8) -> impl Iterator<Item = &Seen> {
-        self.seen.iter().filter(move |sent| sent.port == port)
-    }
-
-    /// Packets that the neighbour at `port` has seen; flow control of the link is left out.
-    pub fn packets(&self, port: u8) -> impl Iterator<Item = &Seen> {
-        self.line(port).filter(|sent| is_packet(&sent.frame))
-    }
-
-    /// Data frames of `priority`, by their DSCP, that the neighbour at `port` has seen.
-    pub fn data(&self, port: u8, of: u8) -> impl Iterator<Item = &Seen> {
-        self.packets(port).filter(move |sent| priority(&sent.frame) == Some(of))
-    }
-
-    /// Frames of MAC control that the neighbour at `port` has seen.
-    pub fn control(&self, port: u8) -> impl Iterator<Item = &Seen> {
-        self.line(port).filter(|sent| control_of(&sent.frame).is_some())
-    }
-
-    /// The pauses that the neighbour at `port` has seen for `priority`: when, and quanta (0 for XON).
-    pub fn asked(&self, port: u8, priority: u8) -> Vec<(Instant, u16)> {
-        let read = |sent: &Seen| Some((sent.at, quanta_for(&sent.frame, priority)?));
-        self.line(port).filter_map(read).collect()
-    }
-
-    /// Flow-control packets that the neighbour at `port` has seen for `lane`, and when.
-    pub fn flow_control(
-        &self,
-        port: u8,
-        lane: u8,
-    ) -> impl Iterator<Item = (Instant, FlowControlPacket)> {
-        let links = self.line(port).filter(|sent| sent.frame.kind == FrameKind::InfinibandLink);
-        let read =
-            |sent: &Seen| Some((sent.at, FlowControlPacket::parse(&sent.frame.octets).ok()?));
-        links.filter_map(read).filter(move |(_, packet)| packet.virtual_lane.get() == lane)
-    }
-
     /// Events of this kind that have happened: when, at which port, of which lane or priority.
     pub fn told(&self, is: impl Fn(&EventKind) -> bool) -> Vec<(Instant, u8, u8)> {
         let of_kind = self.events.iter().filter(|event| is(&event.kind));
@@ -358,6 +321,12 @@ impl<D: Device + ?Sized> Bench<D> {
     }
 }
 
+impl<D: Device + ?Sized> Sightings for Bench<D> {
+    fn sightings(&self) -> &[Seen] {
+        &self.seen
+    }
+}
+
 impl<D: Device + ?Sized> Bed for Bench<D> {
     fn now(&self) -> Instant {
         self.now
@@ -369,6 +338,11 @@ impl<D: Device + ?Sized> Bed for Bench<D> {
 
     fn seen(&self) -> &[Seen] {
         &self.seen
+    }
+
+    fn sample(&mut self) {
+        let reading = self.reading();
+        self.samples.push(reading);
     }
 
     fn put(&mut self, port: u8, kind: FrameKind, octets: &[u8], label: Label) {

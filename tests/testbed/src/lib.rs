@@ -11,10 +11,12 @@ pub mod frames;
 mod hampered;
 mod line;
 mod neighbour;
+mod seen;
 
-pub use bed::{Bed, Label, Script, Seen, Step};
+pub use bed::{Bed, Label, Script, Step};
 pub use bench::{Bench, Cable};
 pub use credits::{Credits, Lane, OFFER_MAX, Voice, cost};
 pub use hampered::{Hampered, Misses, deaf, sleepy};
 pub use line::OnLine;
 pub use neighbour::Neighbour;
+pub use seen::{Seen, Sent, Sightings};

@@ -1,8 +1,8 @@
 //! The line of a port: when the first and the last bit of each frame left it.
 
-use crate::bed::Seen;
 use crate::frames::ethernet::priority;
 use crate::frames::is_packet;
+use crate::seen::Seen;
 use proto::frame::{Frame, FrameKind};
 use proto::units::{BitRate, Duration, Instant};
 
@@ -20,12 +20,8 @@ pub struct OnLine<'a> {
 impl<'a> OnLine<'a> {
     /// What was on a line of `rate`, first to last.
     pub fn all(sent: impl Iterator<Item = &'a Seen>, rate: BitRate) -> Vec<OnLine<'a>> {
-        sent.map(|sent| {
-            let took = sent.frame.line_size().time_at(rate);
-            let start = Instant::from_ps(sent.at.as_ps() - took.as_ps());
-            OnLine { frame: &sent.frame, start, end: sent.at }
-        })
-        .collect()
+        sent.map(|sent| OnLine { frame: &sent.frame, start: sent.start(rate), end: sent.at })
+            .collect()
     }
 
     /// Virtual lane of a packet, or its priority by DSCP; none for flow control of the link.

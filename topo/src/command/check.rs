@@ -2,7 +2,7 @@
 
 use crate::exit::{Exit, Failure, Outcome as Ended};
 use crate::terminal::spinner::Spinner;
-use conformance::case::{Case, Level, Run};
+use conformance::case::{Case, Level};
 use conformance::report::{Totals, json, junit, line};
 use conformance::statement::markdown;
 use conformance::suite::{Outcome, Selection, Verdict, perform};
@@ -52,15 +52,15 @@ pub(super) fn run(options: &Options) -> Ended {
         Failure::usage(format!("there is no group or case {unknown}\n  hint: {hint}"))
     })?;
     if options.list {
-        for (case, run) in &chosen {
-            println!("{:<8} {}  {}  [{}]", case.id, run.level.letter(), case.title, case.source);
+        for (case, level) in &chosen {
+            println!("{:<8} {}  {}  [{}]", case.id, level.letter(), case.title, case.source);
         }
         return Ok(Exit::Good);
     }
     let outcomes: Vec<Outcome> = chosen
         .into_iter()
-        .map(|(case, run)| {
-            let outcome = perform_with_spinner(case, run);
+        .map(|(case, level)| {
+            let outcome = perform_with_spinner(case, level);
             if !options.json {
                 println!("{}", line(&outcome));
             }
@@ -71,10 +71,10 @@ pub(super) fn run(options: &Options) -> Ended {
 }
 
 /// Runs a case. For a live one, which takes seconds, a terminal shows its name, its duration and repetitions.
-fn perform_with_spinner(case: &'static Case, run: Run) -> Outcome {
-    let spinner = (run.level == Level::Live)
+fn perform_with_spinner(case: &'static Case, level: Level) -> Outcome {
+    let spinner = (level == Level::Live)
         .then(|| Spinner::start(&format!("{} L  {}", case.id, case.title)));
-    let outcome = perform(case, run, &mut |repeats, why| {
+    let outcome = perform(case, level, &mut |repeats, why| {
         if let Some(spinner) = &spinner {
             spinner.set_message(&format!("again ({repeats}): {why}"));
         }

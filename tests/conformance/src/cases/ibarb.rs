@@ -1,7 +1,6 @@
 //! IBARB: InfiniBand: SL/VL and arbitration: a switch with more than one line's worth of packets for a port,
 //! read off that line.
 
-use crate::case::cases;
 use crate::ethernet::RATE;
 use crate::prelude::*;
 use crate::star::star;
@@ -12,22 +11,14 @@ use testbed::frames::infiniband::Packet;
 
 /// Octets of a full payload.
 const MTU: usize = 2048;
-cases! { "IBARB", "InfiniBand: SL/VL and arbitration";
-    "IBARB-01" both(service_levels), "SL→VL map",
-        "IBA §7.6.6",
-        "A level mapped to a lane that the output does not have is discarded like one mapped to VL15, under the same reason.";
-    "IBARB-02" both(low_weights), "Low table weights",
-        "IBA §7.6.9; weights in 64-octet units",
-        "A weight is charged with octets LRH to VCRC and served until it is used up, rounded up to a whole packet: a weight below one packet is one packet a round, so 1:3 is 1:1 with full frames, within the one MTU a round that the case allows.";
-    "IBARB-03" both(high_limit), "High table precedence and limit",
-        "IBA §7.6.9 LimitOfHighPriority",
-        "The low table's chance comes with the packet that uses up the limit of n × 4096 octets (LRH to VCRC), and lasts one packet.";
-    "IBARB-04" engine(weight_zero), "Weight 0 entry is skipped",
-        "IBA §7.6.9";
-    "IBARB-05" both(super::ibfc::blocked_lane), "Blocked VL does not block others",
-        "IBA §7.6",
-        "Full rate: the line is never idle; flow-control packets of the port itself are part of what it carries.";
-}
+/// The scripts of the group, by case.
+pub const SCRIPTS: Scripts = &[
+    ("IBARB-01", service_levels),
+    ("IBARB-02", low_weights),
+    ("IBARB-03", high_limit),
+    ("IBARB-04", weight_zero),
+    ("IBARB-05", super::ibfc::blocked_lane),
+];
 
 /// Octets of a full frame, LRH to VCRC.
 const FULL_FRAME: u64 = 2074;
@@ -35,7 +26,6 @@ const FULL_FRAME: u64 = 2074;
 const BUSY: (Instant, Instant) = (ms(300), ms(1_000));
 
 static MAP: Shared<Record> = Shared::new(map);
-static LOW: Shared<Record> = Shared::new(low);
 static LIMITS: [Shared<Record>; 3] = [
     Shared::new(|on| limited(on, 0)),
     Shared::new(|on| limited(on, 1)),
@@ -54,7 +44,7 @@ fn pairs() -> impl Iterator<Item = (u32, u8, u8, u8)> {
     all.enumerate().map(|(number, (from, to, level))| (number as u32, from, to, level))
 }
 
-fn map(on: Level) -> Result<Record, Failure> {
+fn map(on: Level) -> Result<Record> {
     let stage = Stage::new(on, &star(PORTS, "700 ms", "vls = 4", ""), "s0")?;
     let stage = Stage { switch: |config| config.sl2vl = planned_lanes(PORTS), ..stage };
     let mut script = Script::default();
@@ -84,9 +74,7 @@ pub fn service_levels(on: Level) -> Finding {
         });
         let (first, more) = (left.next(), left.count());
         let expected = (lane < LANES).then(|| format!("port {to} VL{lane}"));
-        ensure(first == expected && more == 0, || {
-            format!("{from} to {to} at level {level}: {first:?}, not {expected:?}")
-        })?;
+        same(format!("{from} to {to} at level {level}"), (first, more), (expected.clone(), 0))?;
         relayed += u64::from(expected.is_some());
         discarded += u64::from(expected.is_none());
     }
@@ -96,43 +84,37 @@ pub fn service_levels(on: Level) -> Finding {
 }
 
 /// Backlogs of full frames for port 3: by each port of `sources`, on this lane.
-fn backlogged(
-    on: Level,
-    arbitration: &str,
-    sources: &'static [(u8, u8)],
-) -> Result<Record, Failure> {
+fn backlogged(on: Level, arbitration: &str, sources: &'static [(u8, u8)]) -> Result<Record> {
     let link = format!("vls = 3, arbitration = {arbitration}");
     let rest = "sl2vl = [0, 1, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]\n\
                 switch = { buffer = \"72 mtu\" }";
-    let stage = Stage::new(on, &star(4, "1100 ms", &link, rest), "s0")?;
-    let mut script = Script::default();
-    script.at(ms(200), |bed| {
-        for (port, lane) in sources.iter().copied() {
-            for psn in 0..700 {
-                let shape = Packet::new(port.into(), 3, psn);
-                let packet = Packet { lane, level: lane, payload: 2048, ..shape };
-                bed.enqueue(port, packet.octets());
+    play(on, &star(4, "1100 ms", &link, rest), "s0", |script| {
+        script.at(ms(200), |bed| {
+            for (port, lane) in sources.iter().copied() {
+                for psn in 0..700 {
+                    let shape = Packet::new(port.into(), 3, psn);
+                    let packet = Packet { lane, level: lane, payload: 2048, ..shape };
+                    bed.enqueue(port, packet.octets());
+                }
             }
-        }
-    });
-    stage.run(script)
+        });
+    })
 }
 
-fn low(on: Level) -> Result<Record, Failure> {
-    backlogged(on, "{ low = [[0, 64], [1, 192]] }", &[(1, 0), (2, 1)])
-}
+static LOW: Shared<Record> =
+    Shared::new(|on| backlogged(on, "{ low = [[0, 64], [1, 192]] }", &[(1, 0), (2, 1)]));
 
-fn limited(on: Level, high_limit: u8) -> Result<Record, Failure> {
+fn limited(on: Level, high_limit: u8) -> Result<Record> {
     let tables = format!("{{ high = [[2, 255]], low = [[0, 4]], high_limit = {high_limit} }}");
     backlogged(on, &tables, &[(1, 2), (2, 2), (4, 0)])
 }
 
 /// Full frames of two lanes that left while all were backlogged.
-fn shares(record: &Record, lanes: [u8; 2]) -> Result<[u64; 2], Failure> {
-    let shares = lanes.map(|lane| record.on_lane(3, lane, BUSY.0, BUSY.1) as u64);
+fn shares(record: &Record, lanes: [u8; 2]) -> Result<[u64; 2]> {
+    let shares = lanes.map(|lane| record.on_lane(3, lane, BUSY) as u64);
     let line = BUSY.1.since(BUSY.0).as_ps() / us(1).as_ps() * 10 / 8 / FULL_FRAME;
     let both = shares[0] + shares[1];
-    ensure(both * 100 >= line * 97, || format!("{both} frames of {line}: the line was idle"))?;
+    ensure!(both * 100 >= line * 97, "{both} frames of {line}: the line was idle");
     Ok(shares)
 }
 
@@ -141,9 +123,7 @@ pub fn low_weights(on: Level) -> Finding {
     let record = LOW.on(on)?;
     let [one, three] = shares(&record, [0, 1])?;
     let (a, b) = (one * FULL_FRAME, three * FULL_FRAME);
-    ensure((270..=330).contains(&(three * 100 / one.max(1))), || {
-        format!("{a} and {b} octets, not 1:3")
-    })?;
+    ensure!((270..=330).contains(&(three * 100 / one.max(1))), "{a} and {b} octets, not 1:3");
     if on == Level::Engine {
         by_weight_exactly()?;
     }
@@ -165,7 +145,7 @@ pub fn high_limit(on: Level) -> Finding {
             }
             _ => low == 0,
         };
-        ensure(holds, || format!("limit {limit}: {high} high and {low} low packets"))?;
+        ensure!(holds, "limit {limit}: {high} high and {low} low packets");
         seen.push(format!("limit {limit}: {high} high and {low} low packets"));
     }
     if on == Level::Engine {
@@ -181,7 +161,7 @@ fn order(
     lanes: &[u8],
     each: u32,
     payload: usize,
-) -> Result<(Bench<Switch>, Vec<u8>), Failure> {
+) -> Result<(Bench<Switch>, Vec<u8>)> {
     let rest = "sl2vl = [0, 1, 2, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]\n\
                 switch = { buffer = \"200 mtu\" }";
     let mut config =
@@ -189,7 +169,7 @@ fn order(
     if let FlowControlConfig::Credit(credits) = &mut config.ports[3].link.control {
         credits.arbitration = tables;
     }
-    let switch = Switch::new(config).map_err(|error| error.to_string())?;
+    let switch = Switch::new(config)?;
     let mut bench = Bench::new(switch, LANES).up()?;
     let packet =
         |lane, level, psn, payload| Packet { lane, level, payload, ..Packet::new(1, 4, psn) };
@@ -200,7 +180,7 @@ fn order(
     let size = Bytes::new(payload as u64 + 100);
     bench.run_for(size.time_at(RATE) * (u64::from(each) * (lanes.len() as u64 + 1)));
     let order: Vec<u8> = bench.packets(4).map(|sent| sent.frame.octets[0] >> 4).collect();
-    let (first, rest) = order.split_first().ok_or_else(|| "nothing left port 4".to_owned())?;
+    let (first, rest) = order.split_first().ok_or("nothing left port 4")?;
     same("the first lane served", *first, 15)?;
     let rest = rest.to_vec();
     Ok((bench, rest))
@@ -213,7 +193,7 @@ fn runs(order: &[u8]) -> String {
 }
 
 /// The order of lanes by weight, packet by packet.
-fn by_weight_exactly() -> Result<(), Failure> {
+fn by_weight_exactly() -> Result<()> {
     for (weights, payload, each) in [((1, 3), 8, 60), ((64, 192), MTU, 36), ((1, 3), MTU, 36)] {
         let low = vec![(0, weights.0), (1, weights.1)];
         let tables = ArbitrationConfig { high: Vec::new(), low, high_limit: 0 };
@@ -233,7 +213,7 @@ fn by_weight_exactly() -> Result<(), Failure> {
 }
 
 /// The order of lanes by limit, packet by packet.
-fn by_limit_exactly() -> Result<(), Failure> {
+fn by_limit_exactly() -> Result<()> {
     const EACH: u32 = 24;
     // Limit, payload, high packets before each low one; none: all of them.
     let rows = [(0, MTU, Some(1)), (1, MTU, Some(2)), (1, 1024, Some(4)), (255, MTU, None)];

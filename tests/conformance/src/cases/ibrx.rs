@@ -1,6 +1,5 @@
 //! IBRX: InfiniBand: receive checks and relay: one switch and one NIC, each with many wrong packets in one run.
 
-use crate::case::cases;
 use crate::prelude::*;
 use crate::star::star;
 use crate::stimulus::{Expected, FIRST, Stimulus, finding, schedule};
@@ -8,30 +7,18 @@ use bytes::BytesMut;
 use proto::wire::infiniband::{Opcode, crc};
 use testbed::frames::infiniband::{Packet, altered, damaged, length_of, with_length};
 
-cases! { "IBRX", "InfiniBand: receive checks and relay";
-    "IBRX-01" both(bad_vcrc), "Bad VCRC is discarded",
-        "IBTA test spec via CATC IBTrainer manual p.80: TD_10.2.4.1.1 / TD_10.3.1.1.1, assertions v1c07-007#01.01, v1c07-009#01.01";
-    "IBRX-02" both(bad_icrc), "Bad ICRC reaches the end node and dies there",
-        "IBA §7.8.1; IBTrainer p.77 TD_10.2.4.1.2, v1c07-007#01.02";
-    "IBRX-03" both(packet_length), "PktLen disagrees with length",
-        "IBTrainer p.85 BadPktLen, v1c07-007#01.04, v1c07-009#01.04",
-        "The minimum less one was read twice: as a PktLen that disagrees, and as a packet of five words whose PktLen agrees.";
-    "IBRX-04" both(mtu), "Payload above port MTU",
-        "IBA §7.4/7.7 packet checks; DPDK dts TestSuite_mtu does the ± boundary test";
-    "IBRX-05" both(lane), "VL not operational",
-        "IBA §7.6 (VL use and checks)";
-    "IBRX-06" both(destination), "DLID unknown, 0, permissive, multicast",
-        "IBA §4.1 address ranges, §7.11 switch relay",
-        "A NIC that has joined no group ends a multicast packet as delivered and counts it.";
-    "IBRX-07" both(link_state), "Link state filter",
-        "IBA §7.2 link state machine; IBTrainer p.90 v1c07-001#07, #14",
-        "Down and Initialize are one state here: a port that hears nobody initializes for ever. An armed port takes data and sends none; the text of the case has it dropped before Active, but a peer may be active first, and IBA Vol 1 7.2 lets an armed port receive.";
-    "IBRX-08" both(aborted), "Aborted packet marker",
-        "IBTrainer p.29, p.82 TD_10.2.4.1.9 (EBP / wrong end delimiter), v1c07-007#02",
-        "The mark is bit 0 of the flags of the cable shim, the stand-in for the delimiter EBP.";
-    "IBRX-09" both(relabelled), "FECN change recomputes VCRC only",
-        "IBA §7.8: ICRC excludes Resv8a and VL, VCRC covers them";
-}
+/// The scripts of the group, by case.
+pub const SCRIPTS: Scripts = &[
+    ("IBRX-01", bad_vcrc),
+    ("IBRX-02", |on| both(on, "IBRX-02")),
+    ("IBRX-03", |on| both(on, "IBRX-03")),
+    ("IBRX-04", |on| both(on, "IBRX-04")),
+    ("IBRX-05", |on| both(on, "IBRX-05")),
+    ("IBRX-06", destination),
+    ("IBRX-07", link_state),
+    ("IBRX-08", |on| both(on, "IBRX-08")),
+    ("IBRX-09", relabelled),
+];
 
 /// Largest payload.
 const MTU: usize = 2048;
@@ -44,50 +31,24 @@ const OTHER_GROUP: u16 = 0xc002;
 const PERMISSIVE: u16 = 0xffff;
 
 /// Two lanes; level 1 goes by lane 1, all others by lane 0. Classes RC and UC.
-const REST: &str = "\
-sl2vl = [0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]
-[[fabric.multicast]]
-at = \"s0\"
-lid = 0xc001
-ports = [1, 2, 3, 4]
-[[traffic]]
-name = \"RC\"
-from = \"h2\"
-to = \"h1\"
-rate = \"1 Mbps\"
-arrivals = \"paced\"
-messages = 1
-[[traffic]]
-name = \"UC\"
-from = \"h2\"
-to = \"h1\"
-rate = \"1 Mbps\"
-arrivals = \"paced\"
-messages = 1
-transport = \"uc\"
-";
+const REST: &str = include_str!("ibrx.toml");
 
 /// How long a run lasts.
 const DURATION: (&str, Instant) = ("900 ms", ms(900));
 
-static SWITCH: Shared<Record> = Shared::new(switch);
-static NIC: Shared<Record> = Shared::new(nic);
+static SWITCH: Shared<Record> = Shared::new(|on| {
+    play(on, &star(4, DURATION.0, "vls = 2", REST), "s0", |script| {
+        training(script, 4);
+        schedule(script, &at_switch());
+    })
+});
 
-fn switch(on: Level) -> Result<Record, Failure> {
-    let stage = Stage::new(on, &star(4, DURATION.0, "vls = 2", REST), "s0")?;
-    let mut script = Script::default();
-    training(&mut script, 4);
-    schedule(&mut script, &at_switch());
-    stage.run(script)
-}
-
-fn nic(on: Level) -> Result<Record, Failure> {
-    let stage = Stage::new(on, &star(4, DURATION.0, "vls = 2", REST), "h1")?;
-    let mut script = Script::default();
-    training(&mut script, 1);
-    schedule(&mut script, &at_nic());
-    stage.run(script)
-}
+static NIC: Shared<Record> = Shared::new(|on| {
+    play(on, &star(4, DURATION.0, "vls = 2", REST), "h1", |script| {
+        training(script, 1);
+        schedule(script, &at_nic());
+    })
+});
 
 /// The neighbour at `port` trains late, step by step, and tries to send data in each state.
 fn training(script: &mut Script, port: u8) {
@@ -251,7 +212,7 @@ pub fn bad_vcrc(on: Level) -> Finding {
     for (port, lane) in [(1, 0), (1, 1)] {
         let offers: Vec<u16> = record.flow_control(port, lane).map(|(_, told)| told.fccl).collect();
         let [first, .., last] = offers[..] else {
-            return Err(Failure::Failed(format!("port {port} has said nothing of VL{lane}")));
+            bail!("port {port} has said nothing of VL{lane}");
         };
         let sent = record.neighbours[usize::from(port) - 1].lanes()[usize::from(lane)].sent;
         let room = (last + 4096 - sent) % 4096;
@@ -260,35 +221,15 @@ pub fn bad_vcrc(on: Level) -> Finding {
     Ok(format!("{seen}; all credit is back"))
 }
 
-/// IBRX-02.
-pub fn bad_icrc(on: Level) -> Finding {
-    both(on, "IBRX-02")
-}
-
-/// IBRX-03.
-pub fn packet_length(on: Level) -> Finding {
-    both(on, "IBRX-03")
-}
-
-/// IBRX-04.
-pub fn mtu(on: Level) -> Finding {
-    both(on, "IBRX-04")
-}
-
-/// IBRX-05.
-pub fn lane(on: Level) -> Finding {
-    both(on, "IBRX-05")
-}
-
 /// IBRX-06.
 pub fn destination(on: Level) -> Finding {
     let seen = both(on, "IBRX-06")?;
-    let all = if on == Level::Live { String::new() } else { every_address()? };
+    let all = on.only_engine(every_address)?;
     Ok(format!("{seen}{all}"))
 }
 
 /// Every address that a switch has no route for ends with its reason and leaves nowhere.
-fn every_address() -> Result<String, Failure> {
+fn every_address() -> Result<String> {
     let mut bench =
         Stage::new(Level::Engine, &star(4, "1 s", "vls = 2", REST), "s0")?.bench()?.up()?;
     let rows = [
@@ -316,7 +257,7 @@ fn every_address() -> Result<String, Failure> {
 pub fn link_state(on: Level) -> Finding {
     let (switch, nic) = (SWITCH.on(on)?, NIC.on(on)?);
     for (device, record, port) in [("switchd", &switch, 4), ("nicd", &nic, 1)] {
-        let lost = |index: usize| record.dropped(port, STATES[index], STATES[index] + us(30_000));
+        let lost = |index: usize| record.dropped(port, (STATES[index], STATES[index] + us(30_000)));
         let refused = [DropReason::LinkState, DropReason::Management];
         same(format!("{device} in Initialize"), names(&lost(0)), names(&refused))?;
         for (index, state) in [(1, "Arm"), (2, "Active"), (3, "Active")] {
@@ -337,11 +278,6 @@ pub fn link_state(on: Level) -> Finding {
 
 fn names(reasons: &[DropReason]) -> String {
     reasons.iter().map(|reason| reason.name()).collect::<Vec<_>>().join(", ")
-}
-
-/// IBRX-08.
-pub fn aborted(on: Level) -> Finding {
-    both(on, "IBRX-08")
 }
 
 /// IBRX-09.

@@ -9,40 +9,24 @@
 
 pub mod ring;
 
-use crate::case::cases;
 use crate::ethernet::*;
 use crate::prelude::*;
 use testbed::frames::ethernet::data;
 use testbed::sleepy;
 
-cases! { "PFCWD", "Ethernet: PFC watchdog and deadlock";
-    "PFCWD-01" both(short), "Short storm",
-        "docs/testplan/pfcwd/PFCWD_2SENDER_2RECEIVER.md";
-    "PFCWD-02" both(dropping), "Long storm, drop action",
-        "same; tests/pfcwd/test_pfcwd_function.py; sonic-buildimage#23444",
-        "Detected later than T_detect and at most a poll after it, from the beginning of a storm that begins between two polls.";
-    "PFCWD-03" both(forwarding), "Long storm, forward action",
-        "PFC_Snappi_Additional_Testcases.md #11";
-    "PFCWD-04" live(timing), "Detect and restore time",
-        "tests/pfcwd/test_pfcwd_timer_accuracy.py (20 iterations, checks a middle sample)",
-        "T_detect and T_restore are 40 ms, a look every 10 ms.";
-    "PFCWD-05" both(needs_a_backlog), "Detection needs a blocked backlog",
-        "sonic-swss#3036 (false alarms: require backlog, no tx, ≥ 99 % paused)";
-    "PFCWD-06" engine(elapsed_time), "Time charged is time elapsed",
-        "sonic-swss orchagent/pfc_restore.lua comment, sairedis#2071",
-        "A poll that is late by k periods charges all of them at once, to detection and to restoration alike.";
-    "PFCWD-07" both(clean_afterwards), "Clean after restore",
-        "sonic-buildimage#5898 (residual drop rule)";
-    "PFCWD-08" both(link_down), "Link down is not a storm",
-        "sonic-swss#1523; sonic-mgmt#14205",
-        "An outage is written down in the configuration of a port. A link that is down takes nothing (link_state) and sends nothing; what waits is kept.";
-    "PFCWD-09" both(ring::found_before_start), "Cyclic buffer dependency found before start",
-        "opareport validatecreditloops (cornelisnetworks/opa-ff#6); tenstorrent/tt-metal#28207",
-        "The cycle is a warning of every command where links are listed by hand (there it may be meant) and a fault in a tree; there is no key allow_cycles. It is named port by port; priorities do not matter, for all of them go one way. On L the same of a run with daemons, told before one is started.";
-    "PFCWD-10" both(ring::seen_at_run_time), "Deadlock seen at run time",
-        "sonic-mgmt#20841 (PCBB deadlock test); tt-metal#54650 (silent credit hang)",
-        "On E as well. An output that has been held without a break for four bins of the recording takes part; an input waits for those outputs of its switch to which some route leads from it. On L 40 Gb/s slowed down 4000 times: a bin is 80 ms of the wall.";
-}
+/// The scripts of the group, by case.
+pub const SCRIPTS: Scripts = &[
+    ("PFCWD-01", short),
+    ("PFCWD-02", dropping),
+    ("PFCWD-03", forwarding),
+    ("PFCWD-04", timing),
+    ("PFCWD-05", needs_a_backlog),
+    ("PFCWD-06", elapsed_time),
+    ("PFCWD-07", clean_afterwards),
+    ("PFCWD-08", link_down),
+    ("PFCWD-09", ring::found_before_start),
+    ("PFCWD-10", ring::seen_at_run_time),
+];
 
 /// How long a queue must stand, and how long it must be quiet.
 const DETECTION: Duration = us(40_000);
@@ -50,7 +34,6 @@ const DETECTION: Duration = us(40_000);
 const POLL: Duration = us(10_000);
 
 static DROP: Shared<Record> = Shared::new(|on| watched_run(on, "drop"));
-static FORWARD: Shared<Record> = Shared::new(forwarding_run);
 
 /// A star whose switch s0 is watched.
 fn guarded(nics: u8, duration: &str, action: &str) -> String {
@@ -76,27 +59,26 @@ const CALM: Instant = ms(400);
 const LATER_FRAMES: u64 = 10;
 const BESIDE: u64 = 5;
 
-fn watched_run(on: Level, action: &str) -> Result<Record, Failure> {
-    let stage = Stage::new(on, &guarded(14, "1150 ms", action), "s0")?;
-    let mut script = Script::default();
-    storm(&mut script, 2, SHORT);
-    script.at(SHORT.0, |bed| feed(bed, (1, 2), LOSSLESS, SHARED_FRAMES));
-    storm(&mut script, 4, STORM);
-    script.at(STORM.0, |bed| feed(bed, (3, 4), LOSSLESS, SHARED_FRAMES + HEADROOM_FRAMES));
-    script.at(LATER, |bed| {
-        feed(bed, (3, 4), LOSSLESS, LATER_FRAMES);
-        feed(bed, (3, 4), 1, BESIDE);
-        feed(bed, (3, 5), LOSSLESS, BESIDE);
-    });
-    twenty(&mut script);
-    storm(&mut script, 12, (ms(103), ms(303)));
-    draining(&mut script);
-    script.at(CALM, |bed| {
-        for priority in 0..8 {
-            pairs().for_each(|pair| feed(bed, pair, priority, 1));
-        }
-    });
-    stage.run(script)
+fn watched_run(on: Level, action: &str) -> Result<Record> {
+    play(on, &guarded(14, "1150 ms", action), "s0", |script| {
+        storm(script, 2, SHORT);
+        script.at(SHORT.0, |bed| feed(bed, (1, 2), LOSSLESS, SHARED_FRAMES));
+        storm(script, 4, STORM);
+        script.at(STORM.0, |bed| feed(bed, (3, 4), LOSSLESS, SHARED_FRAMES + HEADROOM_FRAMES));
+        script.at(LATER, |bed| {
+            feed(bed, (3, 4), LOSSLESS, LATER_FRAMES);
+            feed(bed, (3, 4), 1, BESIDE);
+            feed(bed, (3, 5), LOSSLESS, BESIDE);
+        });
+        twenty(script);
+        storm(script, 12, (ms(103), ms(303)));
+        draining(script);
+        script.at(CALM, |bed| {
+            for priority in 0..8 {
+                pairs().for_each(|pair| feed(bed, pair, priority, 1));
+            }
+        });
+    })
 }
 
 /// Every pair of the first four ports.
@@ -114,11 +96,8 @@ fn told(record: &Record, port: u8) -> (Vec<Instant>, Vec<Instant>) {
 /// Judges the run with the action drop, and on the virtual clock those with every other action.
 fn each_action(on: Level, judge: fn(&Record) -> Finding) -> Finding {
     let seen = judge(&*DROP.on(on)?)?;
-    for action in if on == Level::Live { &[][..] } else { &["forward", "alert"] } {
-        judge(&watched_run(on, action)?).map_err(|failure| match failure {
-            Failure::Failed(reason) => Failure::Failed(format!("{action}: {reason}")),
-            other => other,
-        })?;
+    for action in on.swept(&["forward", "alert"]) {
+        judge(&watched_run(on, action)?).map_err(|failure| failure.of(action))?;
     }
     Ok(seen)
 }
@@ -130,11 +109,11 @@ pub fn short(on: Level) -> Finding {
 
 fn short_storm(record: &Record) -> Finding {
     let (begun, _) = told(record, 2);
-    ensure(begun.is_empty(), || format!("a storm was found at {begun:?}"))?;
+    ensure!(begun.is_empty(), "a storm was found at {begun:?}");
     same("frames during the storm", record.data_within(2, LOSSLESS, SHORT), 0)?;
     let after = record.data_within(2, LOSSLESS, (SHORT.1, CALM)) as u64;
     same("frames after it", after, SHARED_FRAMES)?;
-    same("losses", record.lost(2), "nothing".to_owned())?;
+    same("losses", record.lost(2), "nothing")?;
     Ok(format!("30 ms of storm: none found, {after} frames later, 0 lost"))
 }
 
@@ -143,19 +122,18 @@ pub fn dropping(on: Level) -> Finding {
     let record = DROP.on(on)?;
     let (begun, _) = told(&record, 4);
     let waits = STORM.0 + FRAME_TIME + DELAY;
-    ensure(begun.len() == 1, || format!("storms were found at {begun:?}"))?;
+    ensure!(begun.len() == 1, "storms were found at {begun:?}");
     let waited = begun[0].since(waits);
-    ensure(DETECTION < waited && waited <= DETECTION + POLL + record.twice_late(), || {
-        format!("found after {waited}")
-    })?;
+    let most = DETECTION + POLL + record.twice_late();
+    ensure!(DETECTION < waited && waited <= most, "found after {waited}");
     let dropped = SHARED_FRAMES + HEADROOM_FRAMES + LATER_FRAMES;
     same("losses of the port", record.lost(4), format!("wd_drop {dropped}"))?;
     let counted = record.named(4, "queue3_deadlock_dropped_packets");
     same("queue3_deadlock_dropped_packets", counted, dropped)?;
-    same("losses of the input", record.lost(3), "nothing".to_owned())?;
+    same("losses of the input", record.lost(3), "nothing")?;
     let asked = record.asked(3, LOSSLESS);
     let after: Vec<u16> = asked.iter().filter(|(at, _)| *at >= begun[0]).map(|(_, t)| *t).collect();
-    ensure(after == [0], || format!("upstream hears {after:?} once it was found, expected XON"))?;
+    ensure!(after == [0], "upstream hears {after:?} once it was found, expected XON");
     let beside = record.data_within(4, 1, (LATER, CALM)) as u64;
     same("frames of another priority", beside, BESIDE)?;
     let beside = record.data_within(5, LOSSLESS, (LATER, CALM)) as u64;
@@ -170,7 +148,7 @@ pub fn clean_afterwards(on: Level) -> Finding {
 
 fn clean(record: &Record) -> Finding {
     let (_, over) = told(record, 4);
-    ensure(over.len() == 1 && over[0] < CALM, || format!("over at {over:?}"))?;
+    ensure!(over.len() == 1 && over[0] < CALM, "over at {over:?}");
     for (to, priority) in (1..=4).flat_map(|to| (0..8).map(move |priority| (to, priority))) {
         let came = record.data_within(to, priority, (CALM, Instant::NEVER));
         same(format!("frames of priority {priority} to port {to}"), came, 3)?;
@@ -205,13 +183,11 @@ fn twenty(script: &mut Script) {
 }
 
 /// The middle of `lengths`, which must lie between `least` and a look more.
-fn middle(record: &Record, what: &str, mut lengths: Vec<Duration>) -> Result<Duration, Failure> {
+fn middle(record: &Record, what: &str, mut lengths: Vec<Duration>) -> Result<Duration> {
     lengths.sort();
     same(format!("{what}s"), lengths.len() as u64, ROUNDS * PLACES.len() as u64)?;
     let middle = lengths[lengths.len() / 2];
-    ensure(middle >= DETECTION && middle <= DETECTION + POLL + record.twice_late(), || {
-        format!("the median {what} is {middle}")
-    })?;
+    lies(format!("the median {what}"), middle, DETECTION..=DETECTION + POLL + record.twice_late())?;
     Ok(middle)
 }
 
@@ -254,8 +230,8 @@ pub fn needs_a_backlog(on: Level) -> Finding {
     let record = DROP.on(on)?;
     for (what, port) in [("an empty queue", 12), ("a draining queue", 14)] {
         let (begun, _) = told(&record, port);
-        ensure(begun.is_empty(), || format!("a storm of {what} was found at {begun:?}"))?;
-        same(format!("losses of {what}"), record.lost(port), "nothing".to_owned())?;
+        ensure!(begun.is_empty(), "a storm of {what} was found at {begun:?}");
+        same(format!("losses of {what}"), record.lost(port), "nothing")?;
     }
     same(
         "frames out of the draining queue",
@@ -269,24 +245,21 @@ pub fn needs_a_backlog(on: Level) -> Finding {
 /// PFCWD-03: after the storm the queue is paused once more, with a frame in it.
 const OBEYS: (Instant, Instant) = (ms(460), ms(490));
 
-fn forwarding_run(on: Level) -> Result<Record, Failure> {
-    let stage = Stage::new(on, &guarded(2, "600 ms", "forward"), "s0")?;
-    let mut script = Script::default();
-    storm(&mut script, 2, STORM);
-    script.at(STORM.0, |bed| feed(bed, (1, 2), LOSSLESS, SHARED_FRAMES));
-    script.at(LATER, |bed| feed(bed, (1, 2), LOSSLESS, LATER_FRAMES));
-    storm(&mut script, 2, OBEYS);
-    script.at(OBEYS.0, |bed| feed(bed, (1, 2), LOSSLESS, 1));
-    stage.run(script)
-}
+static FORWARD: Shared<Record> = Shared::new(|on| {
+    play(on, &guarded(2, "600 ms", "forward"), "s0", |script| {
+        storm(script, 2, STORM);
+        script.at(STORM.0, |bed| feed(bed, (1, 2), LOSSLESS, SHARED_FRAMES));
+        script.at(LATER, |bed| feed(bed, (1, 2), LOSSLESS, LATER_FRAMES));
+        storm(script, 2, OBEYS);
+        script.at(OBEYS.0, |bed| feed(bed, (1, 2), LOSSLESS, 1));
+    })
+});
 
 /// PFCWD-03.
 pub fn forwarding(on: Level) -> Finding {
     let record = FORWARD.on(on)?;
     let (begun, over) = told(&record, 2);
-    ensure(begun.len() == 1 && over.len() == 1, || {
-        format!("found at {begun:?}, over at {over:?}")
-    })?;
+    ensure!(begun.len() == 1 && over.len() == 1, "found at {begun:?}, over at {over:?}");
     let early = record.data_within(2, LOSSLESS, (STORM.0, begun[0]));
     same("frames that leave before it is found", early, 0)?;
     let during = record.data_within(2, LOSSLESS, (begun[0], STORM.1)) as u64;
@@ -308,15 +281,13 @@ pub fn elapsed_time(on: Level) -> Finding {
     let found = bench.told(|kind| matches!(kind, EventKind::Storm { .. }));
     let found: Vec<_> = found.iter().map(|told| told.0).collect();
     let expected = Instant::ZERO + SLOW * 2;
-    ensure(found == [expected], || format!("storms found at {found:?}, expected {expected}"))?;
+    ensure!(found == [expected], "storms found at {found:?}, expected {expected}");
     let quiet = bench.now();
     bench.pfc(2, 1 << LOSSLESS, 0);
     bench.run_for(SLOW * 12);
     let over = bench.told(|kind| matches!(kind, EventKind::StormOver { .. }));
     let waited = over.first().map_or(Duration::ZERO, |told| told.0.since(quiet));
-    ensure(over.len() == 1 && waited == SLOW * 2, || {
-        format!("restored after {waited}, two late polls expected")
-    })?;
+    same("polls until it is restored", (over.len(), waited), (1, SLOW * 2))?;
     Ok(format!("polls {SLOW} apart: found after {}, restored after {waited}", SLOW * 2))
 }
 
@@ -327,16 +298,15 @@ static DOWN: Shared<Record> = Shared::new(|on| down(on, UP_AGAIN));
 const UP_AGAIN: Instant = ms(2_130);
 const UP_LATER: Instant = ms(4_130);
 
-fn down(on: Level, up: Instant) -> Result<Record, Failure> {
+fn down(on: Level, up: Instant) -> Result<Record> {
     let to = up.as_ps() / 1_000_000_000;
     let outage = format!("[[outage]]\nat = \"s0:2\"\nfrom = \"130 ms\"\nto = \"{to} ms\"\n");
     let text = format!("{}{outage}", guarded(2, &format!("{} ms", to + 270), "drop"));
-    let stage = Stage::new(on, &text, "s0")?;
-    let mut script = Script::default();
-    script.at(ms(105), |bed| bed.pfc(2, 1 << LOSSLESS, LONG));
-    script.at(ms(106), |bed| feed(bed, (1, 2), LOSSLESS, SHARED_FRAMES));
-    script.at(ms(1_000), |bed| bed.send_frame(2, &data(2, 1, LOSSLESS, 0)));
-    stage.run(script)
+    play(on, &text, "s0", |script| {
+        script.at(ms(105), |bed| bed.pfc(2, 1 << LOSSLESS, LONG));
+        script.at(ms(106), |bed| feed(bed, (1, 2), LOSSLESS, SHARED_FRAMES));
+        script.at(ms(1_000), |bed| bed.send_frame(2, &data(2, 1, LOSSLESS, 0)));
+    })
 }
 
 /// PFCWD-08.
@@ -349,15 +319,13 @@ pub fn link_down(on: Level) -> Finding {
 
 fn no_storm(record: &Record, up: Instant) -> Finding {
     let (begun, _) = told(record, 2);
-    ensure(begun.is_empty(), || format!("a storm was found at {begun:?}"))?;
+    ensure!(begun.is_empty(), "a storm was found at {begun:?}");
     same("frames while it is down", record.data_within(2, LOSSLESS, (Instant::ZERO, up)), 0)?;
-    let starts = record.starts(2, LOSSLESS, RATE);
+    let starts = record.data(2, LOSSLESS).starts(RATE);
     same("frames afterwards", starts.len() as u64, SHARED_FRAMES)?;
     let late = starts[0].since(up);
-    ensure(late <= record.within(us(100)), || {
-        format!("the first frame starts {late} after the link is up")
-    })?;
-    same("what the port has lost", record.lost(2), "link_state 1".to_owned())?;
+    ensure!(late <= record.within(us(100)), "the first frame starts {late} after the link is up");
+    same("what the port has lost", record.lost(2), "link_state 1")?;
     record.nothing_lost(&[2])?;
     Ok(format!("no storm; {SHARED_FRAMES} frames kept, sent {late} after the link is up"))
 }

@@ -6,7 +6,7 @@ use crate::star::{ms, star, us};
 use proto::units::Bytes;
 use testbed::frames::ethernet::data;
 use testbed::frames::infiniband::Packet;
-use testbed::{Bed, OFFER_MAX};
+use testbed::{Bed, OFFER_MAX, Sightings};
 
 /// Credit blocks of a full frame, and its time at 10 Mb/s.
 const BLOCKS: u16 = 33;

@@ -9,7 +9,7 @@ use proto::wire::ethernet::{
 };
 use proto::wire::infiniband::{Bth, ExtendedHeaders, Opcode};
 use proto::wire::internet::{Ipv4, Ipv6, Udp};
-use proto::wire::roce::{NetworkHeaders, PacketBuilder, notification};
+use proto::wire::roce::{NetworkHeaders, Packet, PacketBuilder, notification};
 
 /// Largest payload.
 const MTU: usize = 2048;
@@ -122,6 +122,16 @@ pub fn cnp(from: u16, to: u16) -> Frame {
 pub fn ecn(frame: &Frame) -> Ecn {
     let headers = classify_ethernet(&frame.octets, &PriorityMap::BY_DSCP);
     headers.map_or(Ecn::NotCapable, |headers| headers.ecn)
+}
+
+/// The opcode of a packet of RoCE; `None` for any other frame.
+pub fn opcode(frame: &Frame) -> Option<Opcode> {
+    Packet::parse(&frame.octets).ok().flatten().map(|packet| packet.transport.bth.opcode)
+}
+
+/// Whether it is a CNP of RoCEv2.
+pub fn is_cnp(frame: &Frame) -> bool {
+    opcode(frame) == Some(Opcode::ROCEV2_CNP)
 }
 
 /// A full frame of data from adapter to adapter.

@@ -10,16 +10,16 @@ use std::ops::Range;
 /// ENC-01: the ICRC of the standard's sample, and the same packet encoded from its fields.
 pub fn icrc_of_the_sample(_: Level) -> Finding {
     let packet = local();
-    let icrc = crc::icrc(&packet).ok_or_else(|| "no place for an ICRC was seen".to_owned())?;
+    let icrc = crc::icrc(&packet).ok_or("no place for an ICRC was seen")?;
     same("ICRC", hex(&icrc.to_le_bytes()), hex(&LOCAL_ICRC))?;
     let mut masked = LOCAL;
     masked[0] |= 0xf0;
     masked[12] = 0xff;
     same("CRC-32 of the packet with VL and Resv8a as ones", crc32(&masked), icrc)?;
-    crc::verify_icrc(&packet).map_err(|error| error.to_string())?;
+    crc::verify_icrc(&packet)?;
 
-    let parsed = Packet::parse(&packet).map_err(|error| error.to_string())?;
-    let bth = parsed.bth.ok_or_else(|| "no BTH was seen".to_owned())?;
+    let parsed = Packet::parse(&packet)?;
+    let bth = parsed.bth.ok_or("no BTH was seen")?;
     let builder = PacketBuilder {
         virtual_lane: parsed.lrh.virtual_lane,
         service_level: parsed.lrh.service_level,
@@ -36,14 +36,14 @@ pub fn icrc_of_the_sample(_: Level) -> Finding {
 pub fn vcrc_of_the_sample(_: Level) -> Finding {
     let packet = local();
     let vcrc = crc::vcrc(&packet);
-    same("VCRC", format!("{vcrc:#06x}"), "0xfa45".to_owned())?;
+    same("VCRC", format!("{vcrc:#06x}"), "0xfa45")?;
     same("VCRC bit by bit", crc16(&packet[..56]), vcrc)?;
     same("VCRC over 123456789", crc16(b"123456789"), 0x0a3d)?;
     let mut spoiled = packet.clone();
     spoiled[56..].fill(0);
     crc::refresh_vcrc(&mut spoiled);
     same("VCRC octets as written", hex(&spoiled[56..]), hex(&LOCAL_VCRC))?;
-    crc::verify_vcrc(&packet).map_err(|error| error.to_string())?;
+    crc::verify_vcrc(&packet)?;
     Ok(format!("{vcrc:#06x}, sent as {}", hex(&LOCAL_VCRC)))
 }
 
@@ -61,9 +61,12 @@ fn variant_global() -> Vec<Range<usize>> {
 /// ENC-05: every single bit of a packet of each kind flipped in turn.
 pub fn icrc_is_blind_to_the_variant_fields(_: Level) -> Finding {
     let write = |global| octets(&builder(Opcode::RC_WRITE_ONLY, global), &[0x5a; 30]);
-    let in_local = blind_bits("local", &write(false), &variant_local())?;
-    let in_global = blind_bits("global", &write(true), &variant_global())?;
-    let in_sample = blind_bits("sample", &local(), &variant_local())?;
+    let native = |name, packet: &[u8], variant: &[_]| {
+        blind_bits(name, packet, (packet.len() - 6) * 8, variant, crc::icrc)
+    };
+    let in_local = native("local", &write(false), &variant_local())?;
+    let in_global = native("global", &write(true), &variant_global())?;
+    let in_sample = native("sample", &local(), &variant_local())?;
     let on_ethernet = super::roce::blind_bits_on_ethernet()?;
     Ok(format!(
         "blind bits as they must be: local {in_local}, global {in_global}, sample {in_sample}, \
@@ -71,21 +74,24 @@ pub fn icrc_is_blind_to_the_variant_fields(_: Level) -> Finding {
     ))
 }
 
-/// Flips every bit before the ICRC; how many of how many the ICRC did not see.
-fn blind_bits(name: &str, packet: &[u8], variant: &[Range<usize>]) -> Result<String, Failure> {
-    let carried = crc::icrc(packet);
-    ensure(carried.is_some(), || format!("the {name} packet has no ICRC"))?;
-    let covered = (packet.len() - 6) * 8;
+/// Flips each of the first `covered` bits; how many of how many the ICRC did not see, which must be those in
+/// `variant`.
+pub fn blind_bits(
+    name: &str,
+    packet: &[u8],
+    covered: usize,
+    variant: &[Range<usize>],
+    icrc: impl Fn(&[u8]) -> Option<u32>,
+) -> Finding {
+    let carried = icrc(packet);
+    ensure!(carried.is_some(), "the {name} packet has no ICRC");
     let mut blind = 0;
     for bit in 0..covered {
         let mut flipped = packet.to_vec();
         flipped[bit / 8] ^= 0x80 >> (bit % 8);
-        let unchanged = crc::icrc(&flipped) == carried;
+        let unchanged = icrc(&flipped) == carried;
         let may_change = variant.iter().any(|range| range.contains(&bit));
-        ensure(unchanged == may_change, || {
-            let said = if unchanged { "leaves the ICRC" } else { "changes the ICRC" };
-            format!("bit {} of octet {} of the {name} packet {said}", bit % 8, bit / 8)
-        })?;
+        same(format!("bit {bit} of the {name} packet leaves the ICRC"), unchanged, may_change)?;
         blind += usize::from(unchanged);
     }
     Ok(format!("{blind} of {covered}"))

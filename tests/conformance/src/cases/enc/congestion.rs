@@ -50,14 +50,14 @@ pub fn message_layout(_: Level) -> Finding {
     same("a CNM", hex(&written), hex(&frame))?;
     same("its EtherType", hex(&frame[12..14]), hex(&[0x22, 0xe7]))?;
     for end in 14..frame.len() {
-        ensure(Cnm::parse_message(&frame[14..end]).is_err(), || format!("{end} octets are read"))?;
+        ensure!(Cnm::parse_message(&frame[14..end]).is_err(), "{end} octets are read");
     }
-    let read = Cnm::parse_message(&frame[14..]).map_err(|error| error.to_string())?;
-    ensure(read == (sample(), &frame[38..]), || format!("{read:?}"))?;
+    let read = Cnm::parse_message(&frame[14..])?;
+    ensure!(read == (sample(), &frame[38..]), "{read:?}");
     let values = fields()?;
     let longest = [&Cnm { msdu_length: 64, ..sample() }.to_octets()[..], &[0; 64]].concat();
     same("octets of the longest", longest.len(), 88)?;
-    Cnm::parse_message(&longest).map_err(|error| error.to_string())?;
+    Cnm::parse_message(&longest)?;
     Ok(format!("24 to 88 octets; {values} values of fields where they belong"))
 }
 
@@ -66,14 +66,14 @@ fn header(ethertype: u16) -> EthernetHeader {
 }
 
 /// Each field alone, at the place that the clause gives it; how many values there were.
-fn fields() -> Result<usize, Failure> {
+fn fields() -> Result<usize> {
     let mut values = 0;
     let mut check = |cnm: Cnm, at: usize, octets: &[u8]| {
         let mut expected = SAMPLE;
         expected[at..at + octets.len()].copy_from_slice(octets);
         let written = cnm.to_octets();
         same(format!("{cnm:?}"), hex(&written), hex(&expected))?;
-        ensure(Cnm::parse(&written) == Ok(cnm), || format!("{cnm:?} is read otherwise"))?;
+        ensure!(Cnm::parse(&written) == Ok(cnm), "{cnm:?} is read otherwise");
         values += 1;
         Ok::<(), Failure>(())
     };
@@ -110,19 +110,19 @@ pub fn tag_position(_: Level) -> Finding {
         let builder = PacketBuilder { tag: Some(VLAN), ..plain };
         let plain = roce_octets(&builder, &[0x5a; 24]);
         let mut tagged = BytesMut::from(&plain[..]);
-        preface::insert_tag(&mut tagged, tag, &TYPES).map_err(|error| error.to_string())?;
+        preface::insert_tag(&mut tagged, tag, &TYPES)?;
         let expected = [&plain[..16], &[0x22, 0xe9, 0, 7], &plain[16..]].concat();
         same("a tagged frame", hex(&tagged), hex(&expected))?;
         let flow = |octets: &[u8]| Preface::parse(octets, &TYPES).map(|preface| preface.flow_id());
-        ensure(flow(&tagged) == Ok(7), || "its flow id is not 7".to_owned())?;
-        ensure(flow(&plain) == Ok(0), || "without the tag it is not flow 0".to_owned())?;
+        ensure!(flow(&tagged) == Ok(7), "its flow id is not 7");
+        ensure!(flow(&plain) == Ok(0), "without the tag it is not flow 0");
         let [before, after] = [&plain[..], &tagged].map(|octets| {
             classify(FrameKind::Ethernet, octets)
                 .map(|headers| (headers.queue_pair, headers.lane.get()))
         });
-        ensure(before.is_ok() && before == after, || format!("{after:?}, {before:?} without"))?;
+        ensure!(before.is_ok() && before == after, "{after:?}, {before:?} without");
         let removed = preface::remove_tag(&mut tagged, &TYPES);
-        ensure(matches!(removed, Ok(Some(_))), || format!("{removed:?} is taken out"))?;
+        ensure!(matches!(removed, Ok(Some(_))), "{removed:?} is taken out");
         same("the frame without its tag", hex(&tagged), hex(&plain))?;
         frames += 1;
     }

@@ -16,17 +16,18 @@ fn expected(parameters: &[u8]) -> Vec<u8> {
     frame
 }
 
-fn check(control: MacControl, parameters: &[u8]) -> Result<(), Failure> {
+fn check(control: MacControl, parameters: &[u8]) -> Result<()> {
     let frame = control.to_octets(PORT);
     same(format!("{control:?}"), hex(&frame), hex(&expected(parameters)))?;
-    let read = MacControl::parse(&frame).map_err(|error| error.to_string())?;
-    ensure(read == control, || format!("{control:?} is read back as {read:?}"))?;
+    let read = MacControl::parse(&frame)?;
+    ensure!(read == control, "{control:?} is read back as {read:?}");
     let fcs = crc::fcs(&frame);
     same("FCS bit by bit", crc32(&frame), fcs)?;
     let on_the_wire = [&frame[..], &fcs.to_le_bytes()].concat();
     same("octets with FCS", on_the_wire.len(), 64)?;
-    let without = crc::without_fcs(&on_the_wire).map_err(|error| error.to_string())?;
-    ensure(without == frame, || "the FCS that was appended does not hold".to_owned())
+    let without = crc::without_fcs(&on_the_wire)?;
+    ensure!(without == frame, "the FCS that was appended does not hold");
+    Ok(())
 }
 
 /// ENC-08: pause for priority 3, resume for 4; then every vector there is.
@@ -62,14 +63,14 @@ pub fn pause_layout(_: Level) -> Finding {
     }
     let read = |parameters: &[u8]| MacControl::parse(&expected(parameters));
     let pause = read(&[0, 1, 0x12, 0x34]);
-    ensure(pause == Ok(MacControl::Pause(Pause { time: 0x1234 })), || format!("{pause:?}"))?;
+    ensure!(pause == Ok(MacControl::Pause(Pause { time: 0x1234 })), "{pause:?}");
     let pfc = read(&[1, 1, 0, 1]);
     let xon = Pfc::default().with(Priority::truncate(0), 0);
-    ensure(pfc == Ok(MacControl::Pfc(xon)), || format!("{pfc:?}"))?;
+    ensure!(pfc == Ok(MacControl::Pfc(xon)), "{pfc:?}");
     let mut unknown = 0;
     for opcode in (0..=u16::MAX).filter(|opcode| !matches!(opcode, 0x0001 | 0x0101)) {
         let found = read(&opcode.to_be_bytes());
-        ensure(found == Ok(MacControl::Unknown(opcode)), || format!("{opcode:#06x}: {found:?}"))?;
+        ensure!(found == Ok(MacControl::Unknown(opcode)), "{opcode:#06x}: {found:?}");
         unknown += 1;
     }
     Ok(format!("PAUSE and PFC are told apart; {unknown} other opcodes are unknown and no error"))

@@ -1,6 +1,6 @@
 //! ENC-19: the checksum of an IPv4 header after a mark of congestion.
 
-use super::samples::{networks, roce_builder, roce_octets};
+use super::samples::{hex, networks, roce_builder, roce_octets};
 use crate::prelude::*;
 use proto::wire::infiniband::Opcode;
 use proto::wire::internet::{checksum, mark_congestion};
@@ -45,7 +45,7 @@ pub fn checksum_after_the_mark(_: Level) -> Finding {
     Ok(format!("{} headers with all {values} checksums, 0x0000 and 0xffff too", 2 << 16))
 }
 
-fn check_mark(frame: &[u8], carried: u16) -> Result<(), Failure> {
+fn check_mark(frame: &[u8], carried: u16) -> Result<()> {
     let mut frame = frame.to_vec();
     frame[24..26].copy_from_slice(&carried.to_be_bytes());
     let mut expected = frame.clone();
@@ -53,14 +53,13 @@ fn check_mark(frame: &[u8], carried: u16) -> Result<(), Failure> {
     let right = checksum_by_hand(&expected[HEADER]);
     expected[24..26].copy_from_slice(&right.to_be_bytes());
     let marked = mark_congestion(&mut frame);
-    ensure(marked && frame == expected, || {
-        format!("{carried:#06x} becomes {:02x?}, expected {right:#06x}", &frame[24..26])
-    })
+    ensure!(marked, "a header of {carried:#06x} is not marked");
+    same("the header", hex(&frame), hex(&expected))
 }
 
-fn mark_leaves_the_icrc(frame: &[u8]) -> Result<(), Failure> {
+fn mark_leaves_the_icrc(frame: &[u8]) -> Result<()> {
     let mut frame = frame.to_vec();
     let marked = mark_congestion(&mut frame);
-    ensure(marked, || "an ECT(0) packet was not marked".to_owned())?;
-    Ok(verify_icrc(&frame).map_err(|error| error.to_string())?)
+    ensure!(marked, "an ECT(0) packet was not marked");
+    Ok(verify_icrc(&frame)?)
 }

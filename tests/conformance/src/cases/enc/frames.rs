@@ -12,7 +12,7 @@ use proto::wire::roce::checks::{verify_checksums, verify_icrc};
 use proto::wire::roce::{Layout, Packet, PacketBuilder};
 
 /// One random RoCE frame, there and back; whether a damaged copy was accepted too.
-pub fn roce_comes_back(random: &mut Random) -> Result<usize, Failure> {
+pub fn roce_comes_back(random: &mut Random) -> Result<usize> {
     let (_, network) = networks()[random.below(3) as usize];
     let native = random_builder(random, false);
     let tag = (random.below(2) == 0).then(|| VlanTag {
@@ -37,9 +37,9 @@ pub fn roce_comes_back(random: &mut Random) -> Result<usize, Failure> {
         && packet.network.network() == builder.network.network()
         && packet.ethernet.tag.map(|tag| (tag.priority, tag.drop_eligible, tag.id))
             == tag.map(|tag| (tag.priority, tag.drop_eligible, tag.id));
-    ensure(is_same, || format!("{builder:?} comes back as {packet:?}"))?;
-    verify_icrc(&frame).map_err(|error| error.to_string())?;
-    verify_checksums(&frame).map_err(|error| error.to_string())?;
+    ensure!(is_same, "{builder:?} comes back as {packet:?}");
+    verify_icrc(&frame)?;
+    verify_checksums(&frame)?;
     written_as_read(&frame)?;
     for _ in 0..=random.below(3) {
         let index = random.below(frame.len() as u64) as usize;
@@ -51,31 +51,33 @@ pub fn roce_comes_back(random: &mut Random) -> Result<usize, Failure> {
     }
 }
 
-fn read(frame: &[u8]) -> Result<Packet<'_>, Failure> {
+fn read(frame: &[u8]) -> Result<Packet<'_>> {
     let packet = Packet::parse(frame).map_err(|error| format!("{frame:02x?}: {error}"))?;
     packet.ok_or_else(|| Failure::Failed(format!("{frame:02x?}: no RoCE was seen")))
 }
 
-fn written_as_read(frame: &[u8]) -> Result<(), Failure> {
+fn written_as_read(frame: &[u8]) -> Result<()> {
     let written = read(frame)?.to_octets();
-    ensure(written == frame, || format!("{frame:02x?} is written as {:02x?}", &written[..]))
+    ensure!(written == frame, "{frame:02x?} is written as {:02x?}", &written[..]);
+    Ok(())
 }
 
 /// One random PAUSE or PFC frame, there and back.
-pub fn control_comes_back(random: &mut Random) -> Result<(), Failure> {
+pub fn control_comes_back(random: &mut Random) -> Result<()> {
     let mut octets = [0; Pfc::LEN];
     fill(random, &mut octets);
     let control = match random.below(2) {
-        0 => MacControl::Pause(Pause::parse(&octets).map_err(|error| error.to_string())?),
-        _ => MacControl::Pfc(Pfc::parse(&octets).map_err(|error| error.to_string())?),
+        0 => MacControl::Pause(Pause::parse(&octets)?),
+        _ => MacControl::Pfc(Pfc::parse(&octets)?),
     };
     let frame = control.to_octets(MacAddress::from_number(random.next_u64()));
-    let read = MacControl::parse(&frame).map_err(|error| error.to_string())?;
-    ensure(read == control, || format!("{control:?} comes back as {read:?}"))
+    let read = MacControl::parse(&frame)?;
+    ensure!(read == control, "{control:?} comes back as {read:?}");
+    Ok(())
 }
 
 /// Every prefix of a RoCE frame of each kind, of PAUSE and of PFC; how many were refused.
-pub fn truncated_frames() -> Result<usize, Failure> {
+pub fn truncated_frames() -> Result<usize> {
     let mut refused = 0;
     for opcode in [Opcode::RC_SEND_ONLY, Opcode::RC_WRITE_ONLY_IMMEDIATE, Opcode::ROCEV2_CNP] {
         for (name, network) in networks() {
@@ -107,7 +109,7 @@ pub fn truncated_frames() -> Result<usize, Failure> {
         for length in 0..frame.len() {
             use_every_reader(&frame[..length]);
             let accepted = MacControl::parse(&frame[..length]).is_ok();
-            ensure(accepted == (length >= least), || format!("{length} octets of {control:?}"))?;
+            ensure!(accepted == (length >= least), "{length} octets of {control:?}");
         }
         refused += least;
     }

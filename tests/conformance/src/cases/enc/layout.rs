@@ -1,6 +1,6 @@
 //! ENC-07, ENC-12, ENC-13, ENC-14: where each field lies, and what lengths say.
 
-use super::samples::{builder, crc16, local, octets};
+use super::samples::{builder, crc16, hex, local, octets};
 use crate::cases::ibcc::returns::bench;
 use crate::prelude::*;
 use proto::ids::ServiceLevel;
@@ -20,16 +20,14 @@ pub fn native_congestion_notification(_: Level) -> Finding {
         0x01, 0x00, 0x00, 0x00, 0x00,
     ];
     let expected = [&headers[..], &[0; 16]].concat();
-    ensure(with_body[..with_body.len() - 6] == expected, || {
-        format!("the CN packet is {with_body:02x?}, expected {expected:02x?}")
-    })?;
+    same("the CN packet", hex(&with_body[..with_body.len() - 6]), hex(&expected))?;
     same("octets of the CN packet", with_body.len(), 42)?;
     let without = answer_to_a_marked_packet("none")?;
     same("octets without body", without.len(), 26)?;
     same("PktLen without body", without[5], 6)?;
     for octets in [&with_body, &without] {
-        crc::verify_icrc(octets).map_err(|error| error.to_string())?;
-        crc::verify_vcrc(octets).map_err(|error| error.to_string())?;
+        crc::verify_icrc(octets)?;
+        crc::verify_vcrc(octets)?;
     }
     for length in [0, 16] {
         accepts_notification(length)?;
@@ -39,12 +37,12 @@ pub fn native_congestion_notification(_: Level) -> Finding {
 }
 
 /// A NIC of UC whose notifications have this body.
-fn adapter(body: &str) -> Result<Bench, Failure> {
+fn adapter(body: &str) -> Result<Bench> {
     bench(&format!("cnp_body = \"{body}\""), "", "transport = \"uc\"")
 }
 
 /// What NIC 1 sends to NIC 2 upon a UC SEND with FECN from there.
-fn answer_to_a_marked_packet(body: &str) -> Result<Vec<u8>, Failure> {
+fn answer_to_a_marked_packet(body: &str) -> Result<Vec<u8>> {
     let mut bench = adapter(body)?;
     bench.inject(1, Sent { fecn: true, ..unreliable() }.frame());
     bench.run_for(Duration::from_us(10));
@@ -58,7 +56,7 @@ fn unreliable() -> Sent {
 }
 
 /// A CN packet with so many octets reaches the reaction point.
-fn accepts_notification(length: usize) -> Result<(), Failure> {
+fn accepts_notification(length: usize) -> Result<()> {
     let mut bench = adapter("reserved16")?;
     bench.inject(1, unreliable().frame());
     let before = bench.reading();
@@ -66,7 +64,7 @@ fn accepts_notification(length: usize) -> Result<(), Failure> {
     cnp[20..20 + length].fill(0);
     crc::refresh_both(&mut cnp);
     bench.inject(1, raw(FrameKind::Infiniband, &cnp));
-    same("losses", bench.lost_since(&before, 1), "nothing".to_owned())?;
+    same("losses", bench.lost_since(&before, 1), "nothing")?;
     let handled = bench.named(1, "rp_cnp_handled");
     same(format!("CN packets with {length} octets handled"), handled, 1)
 }
@@ -97,7 +95,7 @@ pub fn lrh_packing(_: Level) -> Finding {
     Ok(format!("{headers} headers bit by bit; reserved bits sent as 0 and ignored"))
 }
 
-fn check_lrh(vl: u8, sl: u8, next: u8, dlid: u16, length: u16, slid: u16) -> Result<(), Failure> {
+fn check_lrh(vl: u8, sl: u8, next: u8, dlid: u16, length: u16, slid: u16) -> Result<()> {
     let lrh = Lrh {
         virtual_lane: VirtualLane::truncate(vl),
         service_level: ServiceLevel::truncate(sl),
@@ -114,23 +112,24 @@ fn check_lrh(vl: u8, sl: u8, next: u8, dlid: u16, length: u16, slid: u16) -> Res
         | u64::from(length) << 16
         | u64::from(slid);
     let written = lrh.to_octets();
-    ensure(written == number.to_be_bytes(), || format!("{lrh:?} is written as {written:02x?}"))?;
-    let read = Lrh::parse(&written).map_err(|error| error.to_string())?;
-    ensure(read == lrh, || format!("{lrh:?} is read back as {read:?}"))
+    ensure!(written == number.to_be_bytes(), "{lrh:?} is written as {written:02x?}");
+    let read = Lrh::parse(&written)?;
+    ensure!(read == lrh, "{lrh:?} is read back as {read:?}");
+    Ok(())
 }
 
 /// What a receiver makes of a packet does not depend on the reserved bits of its LRH.
-fn reserved_bits_of_lrh_are_ignored() -> Result<(), Failure> {
+fn reserved_bits_of_lrh_are_ignored() -> Result<()> {
     let clean = octets(&builder(Opcode::RC_SEND_ONLY, false), &[1, 2, 3, 4]);
     same("reserved bits as sent", clean[1] & 0x0c | clean[4] & 0xf8, 0)?;
-    let expected = classify(FrameKind::Infiniband, &clean).map_err(|error| error.to_string())?;
+    let expected = classify(FrameKind::Infiniband, &clean)?;
     for (octet, bits) in
         [(1, 0x04), (1, 0x08), (4, 0x08), (4, 0x10), (4, 0x20), (4, 0x40), (4, 0x80)]
     {
         let mut dirty = clean.clone();
         dirty[octet] |= bits;
-        let found = classify(FrameKind::Infiniband, &dirty).map_err(|error| error.to_string())?;
-        ensure(found == expected, || format!("bit {bits:#x} of octet {octet} changes {found:?}"))?;
+        let found = classify(FrameKind::Infiniband, &dirty)?;
+        ensure!(found == expected, "bit {bits:#x} of octet {octet} changes {found:?}");
     }
     Ok(())
 }
@@ -159,14 +158,12 @@ pub fn link_packet_layout(_: Level) -> Finding {
     for bit in 0..48 {
         let mut flipped = octets;
         flipped[bit / 8] ^= 0x80 >> (bit % 8);
-        ensure(FlowControlPacket::parse(&flipped).is_err(), || {
-            format!("bit {bit} flipped is accepted")
-        })?;
+        ensure!(FlowControlPacket::parse(&flipped).is_err(), "bit {bit} flipped is accepted");
     }
     Ok(format!("{packets} link packets bit by bit; each of 48 flipped bits is refused"))
 }
 
-fn check_link_packet(op: u8, fctbs: u16, lane: u8, fccl: u16) -> Result<(), Failure> {
+fn check_link_packet(op: u8, fctbs: u16, lane: u8, fccl: u16) -> Result<()> {
     let packet = FlowControlPacket {
         op: FlowControlOp::from_bits(op),
         fctbs,
@@ -178,9 +175,10 @@ fn check_link_packet(op: u8, fctbs: u16, lane: u8, fccl: u16) -> Result<(), Fail
     let covered = number.to_be_bytes();
     let expected = [&covered[..], &crc16(&covered).to_le_bytes()].concat();
     let written = packet.to_octets();
-    ensure(written[..] == expected, || format!("{packet:?} is written as {written:02x?}"))?;
-    let read = FlowControlPacket::parse(&written).map_err(|error| error.to_string())?;
-    ensure(read == packet, || format!("{packet:?} is read back as {read:?}"))
+    ensure!(written[..] == expected, "{packet:?} is written as {written:02x?}");
+    let read = FlowControlPacket::parse(&written)?;
+    ensure!(read == packet, "{packet:?} is read back as {read:?}");
+    Ok(())
 }
 
 /// ENC-14: PktLen, PadCnt and PayLen of every payload size from 0 to 4096.
@@ -214,7 +212,7 @@ fn check_lengths(
     extended: usize,
     global: bool,
     payload: &[u8],
-) -> Result<(), Failure> {
+) -> Result<()> {
     let pad = (4 - payload.len() % 4) % 4;
     let after_grh = 12 + extended + payload.len() + pad + 4;
     let before = if global { 48 } else { 8 };
@@ -226,6 +224,7 @@ fn check_lengths(
         same(what("PayLen"), usize::from(u16::from_be_bytes([octets[12], octets[13]])), after_grh)?;
     }
     same(what("PadCnt"), usize::from(octets[before + 1] >> 4 & 3), pad)?;
-    let packet = Packet::parse(octets).map_err(|error| error.to_string())?;
-    ensure(packet.payload == payload, || format!("{} is not read back", what("payload")))
+    let packet = Packet::parse(octets)?;
+    ensure!(packet.payload == payload, "{} is not read back", what("payload"));
+    Ok(())
 }

@@ -30,7 +30,7 @@ pub fn round_trip(_: Level) -> Finding {
 }
 
 /// One random packet, there and back; whether a damaged copy was accepted too.
-fn packet_comes_back(random: &mut Random, global: bool) -> Result<usize, Failure> {
+fn packet_comes_back(random: &mut Random, global: bool) -> Result<usize> {
     let builder = random_builder(random, global);
     let mut payload = [0; 256];
     let size = random.below(payload.len() as u64) as usize;
@@ -49,15 +49,15 @@ fn packet_comes_back(random: &mut Random, global: bool) -> Result<usize, Failure
         && packet.bth == Some(Bth { pad_count, ..builder.bth })
         && packet.extended == builder.extended
         && packet.payload == &payload[..size];
-    ensure(same, || format!("{builder:?} comes back as {packet:?}"))?;
-    crc::verify_icrc(&written).map_err(|error| error.to_string())?;
-    crc::verify_vcrc(&written).map_err(|error| error.to_string())?;
+    ensure!(same, "{builder:?} comes back as {packet:?}");
+    crc::verify_icrc(&written)?;
+    crc::verify_vcrc(&written)?;
     written_as_read(&written)?;
     damaged_comes_back(random, written)
 }
 
 /// Up to three octets changed, anywhere: if that is a packet, it is written as it was read.
-fn damaged_comes_back(random: &mut Random, mut octets: Vec<u8>) -> Result<usize, Failure> {
+fn damaged_comes_back(random: &mut Random, mut octets: Vec<u8>) -> Result<usize> {
     for _ in 0..=random.below(3) {
         let index = random.below(octets.len() as u64) as usize;
         octets[index] ^= random.next_u64() as u8;
@@ -69,13 +69,14 @@ fn damaged_comes_back(random: &mut Random, mut octets: Vec<u8>) -> Result<usize,
     Ok(1)
 }
 
-fn read(octets: &[u8]) -> Result<Packet<'_>, Failure> {
+fn read(octets: &[u8]) -> Result<Packet<'_>> {
     Packet::parse(octets).map_err(|error| Failure::Failed(format!("{octets:02x?}: {error}")))
 }
 
-fn written_as_read(octets: &[u8]) -> Result<(), Failure> {
+fn written_as_read(octets: &[u8]) -> Result<()> {
     let written = read(octets)?.to_octets();
-    ensure(written == octets, || format!("{octets:02x?} is written as {:02x?}", &written[..]))
+    ensure!(written == octets, "{octets:02x?} is written as {:02x?}", &written[..]);
+    Ok(())
 }
 
 fn raw_packet(random: &mut Random) -> Vec<u8> {
@@ -93,18 +94,16 @@ fn raw_packet(random: &mut Random) -> Vec<u8> {
     octets
 }
 
-fn raw_packet_comes_back(random: &mut Random) -> Result<usize, Failure> {
+fn raw_packet_comes_back(random: &mut Random) -> Result<usize> {
     let octets = raw_packet(random);
     let packet = read(&octets)?;
     let is_raw = packet.bth.is_none() && packet.icrc.is_none();
-    ensure(is_raw && packet.payload == &octets[8..octets.len() - 2], || {
-        format!("it is read as {packet:?}")
-    })?;
+    ensure!(is_raw && packet.payload == &octets[8..octets.len() - 2], "it is read as {packet:?}");
     written_as_read(&octets)?;
     damaged_comes_back(random, octets)
 }
 
-fn link_packet_comes_back(random: &mut Random) -> Result<(), Failure> {
+fn link_packet_comes_back(random: &mut Random) -> Result<()> {
     let number = random.next_u64();
     let packet = FlowControlPacket {
         op: FlowControlOp::from_bits(number as u8 & 0xf),
@@ -113,8 +112,9 @@ fn link_packet_comes_back(random: &mut Random) -> Result<(), Failure> {
         fccl: (number >> 32) as u16 & 0xfff,
     };
     let octets = packet.to_octets();
-    let read = FlowControlPacket::parse(&octets).map_err(|error| error.to_string())?;
-    ensure(read == packet, || format!("{packet:?} comes back as {read:?}"))
+    let read = FlowControlPacket::parse(&octets)?;
+    ensure!(read == packet, "{packet:?} comes back as {read:?}");
+    Ok(())
 }
 
 /// ENC-16: every prefix, every surplus, and octets of no sense at all.
@@ -145,7 +145,7 @@ pub fn truncations_are_errors(_: Level) -> Finding {
 }
 
 /// All prefixes, and one to 64 octets too many.
-fn cut_and_lengthened(whole: &[u8]) -> Result<usize, Failure> {
+fn cut_and_lengthened(whole: &[u8]) -> Result<usize> {
     let longer = [whole, &[0xee; 64]].concat();
     for length in (0..longer.len() + 1).filter(|length| *length != whole.len()) {
         let octets = &longer[..length];
@@ -174,7 +174,7 @@ fn claim_length(octets: &mut [u8]) {
 }
 
 /// Cut, with a PktLen that agrees: the headers behind the LRH must notice by themselves.
-fn cut_with_matching_length(whole: &[u8]) -> Result<(), Failure> {
+fn cut_with_matching_length(whole: &[u8]) -> Result<()> {
     for length in (10..whole.len()).step_by(4) {
         let mut octets = whole[..length / 4 * 4 + 2].to_vec();
         claim_length(&mut octets);
@@ -187,12 +187,12 @@ fn cut_with_matching_length(whole: &[u8]) -> Result<(), Failure> {
     Ok(())
 }
 
-fn cut_link_packet() -> Result<usize, Failure> {
+fn cut_link_packet() -> Result<usize> {
     let octets = [&[0x01, 0x23, 0x45, 0x67][..], &[0; 66]].concat();
     for length in (0..octets.len() + 1).filter(|length| *length != FlowControlPacket::LEN) {
         match FlowControlPacket::parse(&octets[..length]) {
             Ok(packet) => {
-                return Err(Failure::Failed(format!("{length} octets are read as {packet:?}")));
+                bail!("{length} octets are read as {packet:?}");
             }
             Err(error) => names_a_layer(&error)?,
         }

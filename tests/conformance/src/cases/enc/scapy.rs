@@ -28,7 +28,7 @@ pub fn agreement_with_scapy(_: Level) -> Finding {
 ///
 /// # Errors
 /// If it finds anything other than we do; skipped where there is no scapy.
-pub fn judged(frames: &[Vec<u8>]) -> Result<usize, Failure> {
+pub fn judged(frames: &[Vec<u8>]) -> Result<usize> {
     let has = |python: &&str| {
         let words = ["-c", "import scapy.contrib.roce, scapy.contrib.mac_control"].map(OsStr::new);
         matches!(run(python, &words), Ok((true, _)))
@@ -36,12 +36,12 @@ pub fn judged(frames: &[Vec<u8>]) -> Result<usize, Failure> {
     let Some(python) = PYTHONS.iter().find(|python| has(python)) else {
         return Err(Failure::Skipped("no Python with scapy is here".to_owned()));
     };
-    let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+    let folder = tempfile::tempdir()?;
     let file = folder.path().join("frames");
-    std::fs::write(&file, lines(frames)).map_err(|error| error.to_string())?;
+    std::fs::write(&file, lines(frames))?;
     let words = [OsStr::new("-c"), OsStr::new(SCRIPT), file.as_os_str()];
-    let (good, answer) = run(python, &words).map_err(|error| error.to_string())?;
-    ensure(good, || answer.clone())?;
+    let (good, answer) = run(python, &words)?;
+    ensure!(good, "{answer}");
     let told: Result<Vec<Value>, _> = answer.lines().map(serde_json::from_str).collect();
     let told = told.map_err(|error| format!("{error}: {answer}"))?;
     same("frames that scapy tells of", told.len(), frames.len())?;
@@ -86,9 +86,9 @@ fn lines(frames: &[Vec<u8>]) -> String {
 }
 
 /// Whether scapy has computed the ICRC of this frame itself, as 0 or 1.
-fn compare(frame: &[u8], told: &Value) -> Result<usize, Failure> {
-    let packet = Packet::parse(frame).map_err(|error| error.to_string())?;
-    let packet = packet.ok_or_else(|| "no RoCE was seen".to_owned())?;
+fn compare(frame: &[u8], told: &Value) -> Result<usize> {
+    let packet = Packet::parse(frame)?;
+    let packet = packet.ok_or("no RoCE was seen")?;
     let bth = packet.transport.bth;
     let what = |field: &str| format!("{field} of {}", bth.opcode);
     let fields = [

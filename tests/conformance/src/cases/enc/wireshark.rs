@@ -27,7 +27,7 @@ pub fn agreement_with_wireshark(_: Level) -> Finding {
     let Ok(tshark) = tool("tshark") else {
         return Err(Failure::Skipped("tshark is not here".to_owned()));
     };
-    let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+    let folder = tempfile::tempdir()?;
     let file = folder.path().join("infiniband.pcapng");
     let packets = packets();
     let links: Vec<_> = (0..16).map(link_packet).collect();
@@ -40,13 +40,11 @@ pub fn agreement_with_wireshark(_: Level) -> Finding {
     }
     for found in &dissected[packets.len()..] {
         let malformed = found.contains_key("_ws.malformed");
-        ensure(!malformed, || "a link packet on USER0 is called malformed".to_owned())?;
+        ensure!(!malformed, "a link packet on USER0 is called malformed");
         let protocols = field(found, "frame.protocols");
         // Where our own dissector is installed it takes them apart.
         let is_ours = protocols == "pausebed.link";
-        ensure(is_ours || protocols == "user_dlt:data", || {
-            format!("a link packet is {protocols}")
-        })?;
+        ensure!(is_ours || protocols == "user_dlt:data", "a link packet is {protocols}");
     }
     refuses_link_type_247(&tshark, folder.path(), &packets[0])?;
     let known = if tshark.version.contains(VERSION) { "" } else { ", a version nobody looked at" };
@@ -91,7 +89,7 @@ fn link_packet(number: u8) -> Frame {
 }
 
 /// Writes the frames as runs write theirs: packets to one interface, link packets to another.
-fn capture<'a>(file: &Path, frames: impl Iterator<Item = &'a Frame>) -> Result<(), Failure> {
+fn capture<'a>(file: &Path, frames: impl Iterator<Item = &'a Frame>) -> Result<()> {
     let port = PortNumber::from_index(0);
     let plan = CapturePlan {
         file: file.to_owned(),
@@ -109,7 +107,7 @@ fn capture<'a>(file: &Path, frames: impl Iterator<Item = &'a Frame>) -> Result<(
     };
     let node = NodeWiring { name: "h0".to_owned(), kind: NodeKind::Nic, ports: 1, level: 0 };
     let wiring = Wiring { nodes: vec![node], ..Wiring::default() };
-    let mut capture = Capture::create(&plan, &wiring, &[0]).map_err(|error| error.to_string())?;
+    let mut capture = Capture::create(&plan, &wiring, &[0])?;
     for (index, frame) in frames.enumerate() {
         let at = Instant::from_ps(index as u64 * 1_000_000);
         capture.frame(0, port, Direction::Tx, frame, at);
@@ -120,13 +118,12 @@ fn capture<'a>(file: &Path, frames: impl Iterator<Item = &'a Frame>) -> Result<(
     }
 }
 
-fn dissect(tshark: &Found, file: &Path) -> Result<Vec<Dissected>, Failure> {
+fn dissect(tshark: &Found, file: &Path) -> Result<Vec<Dissected>> {
     let arguments = [OsStr::new("-n"), OsStr::new("-r"), file.as_os_str()];
     let json = arguments.into_iter().chain(["-T", "json"].map(OsStr::new));
-    let answer = output(tshark, json).map_err(|error| error.to_string())?;
-    ensure(answer.status.success(), || String::from_utf8_lossy(&answer.stderr).into_owned())?;
-    let frames: Vec<Value> =
-        serde_json::from_slice(&answer.stdout).map_err(|error| error.to_string())?;
+    let answer = output(tshark, json)?;
+    ensure!(answer.status.success(), "{}", String::from_utf8_lossy(&answer.stderr));
+    let frames: Vec<Value> = serde_json::from_slice(&answer.stdout)?;
     Ok(frames
         .iter()
         .map(|frame| {
@@ -152,16 +149,16 @@ fn field<'a>(found: &'a Dissected, name: &str) -> &'a str {
 }
 
 /// Compares all fields that tshark knows of this packet; how many those are.
-fn compare(frame: &Frame, found: &Dissected) -> Result<usize, Failure> {
-    let packet = Packet::parse(&frame.octets).map_err(|error| error.to_string())?;
-    let bth = packet.bth.ok_or_else(|| "no BTH".to_owned())?;
+fn compare(frame: &Frame, found: &Dissected) -> Result<usize> {
+    let packet = Packet::parse(&frame.octets)?;
+    let bth = packet.bth.ok_or("no BTH")?;
     let what = |name: &str| format!("{name} of {}", bth.opcode);
     let transport = bth.opcode.row().map(|row| row.transport);
     if transport == Some(Transport::Rd) {
         return compare_reliable_datagram(&packet, &bth, found);
     }
     let malformed = found.contains_key("_ws.malformed");
-    ensure(!malformed, || format!("{} is called malformed", bth.opcode))?;
+    ensure!(!malformed, "{} is called malformed", bth.opcode);
     let compared =
         compare_fields(&bth, &[headers(&packet, &bth), extended(&packet)].concat(), found)?;
     let reserved = u8::from(bth.fecn) << 7 | u8::from(bth.becn) << 6;
@@ -177,22 +174,16 @@ fn compare(frame: &Frame, found: &Dissected) -> Result<usize, Failure> {
 }
 
 /// Known limit: behind an RDETH tshark loses its place; the headers before it are right.
-fn compare_reliable_datagram(
-    packet: &Packet<'_>,
-    bth: &Bth,
-    found: &Dissected,
-) -> Result<usize, Failure> {
+fn compare_reliable_datagram(packet: &Packet<'_>, bth: &Bth, found: &Dissected) -> Result<usize> {
     if let (Some(deth), Some(shown)) = (&packet.extended.deth, found.get("infiniband.deth.q_key")) {
-        ensure(number(shown) != deth.queue_key.to_string(), || {
-            "this tshark finds the DETH behind an RDETH, which 4.0.17 does not".to_owned()
-        })?;
+        ensure!(number(shown) != deth.queue_key.to_string(), "tshark finds a DETH behind an RDETH");
     }
     let before: Vec<_> =
         headers(packet, bth).into_iter().filter(|(name, _)| !name.ends_with(".crc")).collect();
     compare_fields(bth, &before, found)
 }
 
-fn compare_fields(bth: &Bth, fields: &[(&str, u128)], found: &Dissected) -> Result<usize, Failure> {
+fn compare_fields(bth: &Bth, fields: &[(&str, u128)], found: &Dissected) -> Result<usize> {
     let mut compared = 0;
     for (name, ours) in fields {
         let what = format!("{name} of {}", bth.opcode);
@@ -201,7 +192,7 @@ fn compare_fields(bth: &Bth, fields: &[(&str, u128)], found: &Dissected) -> Resu
             compared += 1;
         } else {
             let always = name.starts_with("infiniband.lrh") || name.starts_with("infiniband.bth");
-            ensure(!always, || format!("tshark shows no {what}"))?;
+            ensure!(!always, "tshark shows no {what}");
         }
     }
     Ok(compared)
@@ -276,7 +267,7 @@ fn extended(packet: &Packet<'_>) -> Vec<(&'static str, u128)> {
 }
 
 /// Known limit: a classic capture of link type 247 is refused, which is why ours are not of it.
-fn refuses_link_type_247(tshark: &Found, folder: &Path, frame: &Frame) -> Result<(), Failure> {
+fn refuses_link_type_247(tshark: &Found, folder: &Path, frame: &Frame) -> Result<()> {
     let file = folder.join("247.pcap");
     let length = frame.octets.len() as u32;
     let mut octets = Vec::new();
@@ -284,12 +275,11 @@ fn refuses_link_type_247(tshark: &Found, folder: &Path, frame: &Frame) -> Result
         octets.extend(u32::to_le_bytes(word));
     }
     octets.extend_from_slice(&frame.octets);
-    std::fs::write(&file, octets).map_err(|error| error.to_string())?;
+    std::fs::write(&file, octets)?;
     let arguments = [OsStr::new("-n"), OsStr::new("-r"), file.as_os_str()];
-    let answer = output(tshark, arguments).map_err(|error| error.to_string())?;
+    let answer = output(tshark, arguments)?;
     let said = String::from_utf8_lossy(&answer.stderr);
     let refused = !answer.status.success() && said.contains("network type 247");
-    ensure(refused, || {
-        format!("{} takes link type 247 now, which captures avoid: {said}", tshark.version)
-    })
+    ensure!(refused, "{} takes link type 247 now, which captures avoid: {said}", tshark.version);
+    Ok(())
 }

@@ -1,6 +1,7 @@
 //! FID-13 live: a capture holds every frame, and what is there of it when its daemon is killed.
 
 use super::incast;
+use crate::ethernet::RATE;
 use crate::prelude::*;
 use crate::star::star;
 use capture::reader::CaptureReader;
@@ -21,14 +22,11 @@ pub fn capture(on: Level) -> Finding {
 
 /// A daemon is killed while it captures a busy port; what is left of the file can be read.
 fn killed_while_capturing(on: Level) -> Finding {
-    let rest = "[[traffic]]\nname = \"busy\"\nfrom = \"h1\"\nto = \"h2\"\narrivals = \"backlog\"\n\
-                transport = \"uc\"\nsize = \"2048 B\"\n";
-    let mut stage = Stage::new(on, &star(2, "3 s", "", rest), "h1")?;
-    let folder = tempfile::tempdir();
-    let folder = folder.map_err(|error| Failure::Inconclusive(error.to_string()))?;
+    let rest = backlog("busy", "h1", "h2", "");
+    let mut stage = Stage::new(on, &star(2, "3 s", "", &rest), "h1")?;
+    let folder = tempfile::tempdir().map_err(Failure::of_host)?;
     let file = folder.path().join("capture.pcapng");
     let at = End { node: 0, port: PortNumber::from_index(0) };
-    let rate = BitRate::new(10_000_000).ok_or_else(|| "no rate".to_owned())?;
     stage.capture = Some(CapturePlan {
         file: file.clone(),
         scenario: "killed".to_owned(),
@@ -36,7 +34,12 @@ fn killed_while_capturing(on: Level) -> Finding {
         dilation: Some(stage.dilation),
         snaplen: None,
         when_full: WhenFull::Drop,
-        ports: vec![CapturedPort { at, technology: Technology::Infiniband, rate, fed: false }],
+        ports: vec![CapturedPort {
+            at,
+            technology: Technology::Infiniband,
+            rate: RATE,
+            fed: false,
+        }],
     });
     let run = stage.run_with(Script::default(), |opening| {
         let opening = opening.clone();
@@ -45,12 +48,10 @@ fn killed_while_capturing(on: Level) -> Finding {
             opening.kill(0);
         });
     });
-    let Err(Failure::Failed(died)) = run else {
-        return Err(Failure::Failed("the daemon was killed, and the run came back".to_owned()));
-    };
-    ensure(died.contains("SIGKILL"), || died)?;
+    let Err(Failure::Failed(died)) = run else { bail!("a run with a killed daemon came back") };
+    ensure!(died.contains("SIGKILL"), "{died}");
     let whole = readable(&file)?;
-    ensure(whole > 300, || format!("only {whole} frames can be read after the kill"))?;
+    ensure!(whole > 300, "only {whole} frames can be read after the kill");
     let arguments = ["-n".as_ref(), "-r".as_ref(), file.as_os_str()];
     let opened = match programs::run("tshark", &arguments) {
         Err(_) => "tshark is not here".to_owned(),
@@ -58,7 +59,7 @@ fn killed_while_capturing(on: Level) -> Finding {
             let is_frame =
                 |line: &&str| line.trim_start().starts_with(|c: char| c.is_ascii_digit());
             let lines = text.lines().filter(is_frame).count();
-            ensure(lines >= whole, || format!("tshark shows {lines} of {whole} frames"))?;
+            ensure!(lines >= whole, "tshark shows {lines} of {whole} frames");
             "tshark opens it".to_owned()
         }
     };
@@ -66,7 +67,7 @@ fn killed_while_capturing(on: Level) -> Finding {
 }
 
 /// How many frames of a capture can be read before it ends, wherever that is.
-fn readable(file: &Path) -> Result<usize, Failure> {
+fn readable(file: &Path) -> Result<usize> {
     let say = |error: &dyn std::fmt::Display| Failure::Failed(format!("the capture: {error}"));
     let input = File::open(file).map_err(|error| say(&error))?;
     let reader = CaptureReader::new(BufReader::new(input)).map_err(|error| say(&error))?;

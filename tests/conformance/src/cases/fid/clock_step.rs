@@ -8,6 +8,7 @@
 use crate::prelude::*;
 use crate::star::star;
 use launch::programs;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use testbed::frames::infiniband::Packet;
 
@@ -21,54 +22,41 @@ const STEPS: u64 = 10;
 const TOLD: Instant = ms(200);
 const SHUT: (Instant, Instant) = (ms(650), ms(850));
 
-fn compile(folder: &Path) -> Result<PathBuf, Failure> {
-    let host = |error: &dyn std::fmt::Display| Failure::Inconclusive(format!("cc: {error}"));
+fn compile(folder: &Path) -> Result<PathBuf> {
     let (source, library) = (folder.join("clock_step.c"), folder.join("clock_step.so"));
-    std::fs::write(&source, LIBRARY).map_err(|error| host(&error))?;
-    let arguments = [
-        "-shared".as_ref(),
-        "-fPIC".as_ref(),
-        "-o".as_ref(),
-        library.as_os_str(),
-        source.as_os_str(),
-    ];
-    match programs::run("cc", &arguments) {
-        Ok((true, _)) => Ok(library),
-        Ok((false, said)) => Err(host(&said)),
-        Err(error) => Err(host(&error)),
+    std::fs::write(&source, LIBRARY).map_err(Failure::of_host)?;
+    let words = ["-shared", "-fPIC", "-o"].map(OsStr::new);
+    let arguments = [&words[..], &[library.as_os_str(), source.as_os_str()]].concat();
+    match programs::run("cc", &arguments).map_err(Failure::of_host)? {
+        (true, _) => Ok(library),
+        (false, said) => Err(Failure::Inconclusive(format!("cc: {said}"))),
     }
 }
 
-fn run(on: Level, folder: &Path) -> Result<(Record, usize), Failure> {
+fn run(on: Level, folder: &Path) -> Result<(Record, usize)> {
     let library = compile(folder)?;
     let log = folder.join("readings");
-    let rest = format!(
-        "[scheme]\nkind = \"ib-cca\"\nccti_increase = 5\nccti_limit = {STEPS}\nccti_timer = {TIMER}\n\
-         [[traffic]]\nname = \"steady\"\nfrom = \"h1\"\nto = \"h2\"\narrivals = \"backlog\"\n\
-         transport = \"uc\"\nsize = \"2048 B\"\n"
+    let scheme = format!(
+        "[scheme]\nkind = \"ib-cca\"\nccti_increase = 5\nccti_limit = {STEPS}\nccti_timer = {TIMER}\n"
     );
+    let rest = scheme + &backlog("steady", "h1", "h2", "");
     let mut stage = Stage::new(on, &star(2, "1 s", "", &rest), "h1")?;
     stage.environment = vec![
         ("LD_PRELOAD".to_owned(), library.display().to_string()),
         ("PAUSEBED_STEP_LOG".to_owned(), log.display().to_string()),
     ];
-    let mut script = Script::default();
-    for notification in 0..2 {
-        script.at(TOLD + us(1_000) * notification, |bed| {
-            bed.send(1, &Packet::cnp(2, 1).octets());
-        });
-    }
-    script.at(SHUT.0, |bed| bed.offer(1, 0, 0));
-    script.at(SHUT.1, |bed| bed.offer(1, 0, OFFER_MAX));
-    let record = stage.run(script)?;
+    let record = stage.play(|script| {
+        script.every(TOLD, us(1_000), 2, |bed, _| bed.send(1, &Packet::cnp(2, 1).octets()));
+        script.at(SHUT.0, |bed| bed.offer(1, 0, 0));
+        script.at(SHUT.1, |bed| bed.offer(1, 0, OFFER_MAX));
+    })?;
     let readings = std::fs::read(&log).map_or(0, |octets| octets.len());
     Ok((record, readings))
 }
 
 /// FID-09.
 pub fn clock_step(on: Level) -> Finding {
-    let folder = tempfile::tempdir();
-    let folder = folder.map_err(|error| Failure::Inconclusive(error.to_string()))?;
+    let folder = tempfile::tempdir().map_err(Failure::of_host)?;
     let (record, readings) = run(on, folder.path())?;
     record.trusted()?;
     let Some(readings) = readings.checked_sub(1) else {
@@ -76,24 +64,24 @@ pub fn clock_step(on: Level) -> Finding {
         return Err(Failure::Inconclusive(reason.to_owned()));
     };
     let reacts: Vec<(Instant, u64)> = record
-        .events(1, Instant::ZERO, Instant::NEVER)
+        .events(1, ALWAYS)
         .filter_map(|event| match event.kind {
             EventKind::React { scalar, .. } => Some((event.at, scalar)),
             _ => None,
         })
         .collect();
     let begin = reacts.first().map_or(Instant::ZERO, |(at, _)| *at);
-    ensure(begin >= TOLD && begin < TOLD + us(1_000), || format!("first reaction at {begin}"))?;
+    ensure!(begin >= TOLD && begin < TOLD + us(1_000), "first reaction at {begin}");
     let falls: Vec<Instant> =
         reacts.windows(2).filter(|pair| pair[1].1 < pair[0].1).map(|pair| pair[1].0).collect();
     let period = Duration::from_ns(1_024) * TIMER;
     let due: Vec<Instant> = (1..=STEPS).map(|step| begin + period * step).collect();
-    ensure(falls == due, || format!("the index fell at {falls:?}, expected {due:?}"))?;
-    let held = record.on_lane(1, 0, SHUT.0 + us(4_000), SHUT.1);
+    ensure!(falls == due, "the index fell at {falls:?}, expected {due:?}");
+    let held = record.on_lane(1, 0, (SHUT.0 + us(4_000), SHUT.1));
     same("packets while there is no credit", held, 0)?;
     let after = record.packets(1).map(|seen| seen.at).find(|at| *at >= SHUT.1);
     let soon = after.is_some_and(|at| at < SHUT.1 + us(4_000));
-    ensure(soon, || format!("after the pause the first packet leaves at {after:?}"))?;
+    ensure!(soon, "after the pause the first packet leaves at {after:?}");
     same("watchdogs", record.port(1).watchdogs, 0)?;
     Ok(format!("{STEPS} steps of CCTI, none moved by {readings} readings of a stepped clock"))
 }

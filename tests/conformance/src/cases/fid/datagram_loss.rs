@@ -38,10 +38,10 @@ pub fn datagram_loss(on: Level) -> Finding {
             let _ = sender.send(dropped);
         });
     })?;
-    let dropped = outcome.recv().map_err(|error| Failure::Inconclusive(error.to_string()))?;
+    let dropped = outcome.recv().map_err(Failure::of_host)?;
     let dropped =
         dropped.map_err(|error| Failure::Inconclusive(format!("no firewall: {error}")))?;
-    ensure(dropped > 0, || "chance dropped nothing".to_owned())?;
+    ensure!(dropped > 0, "chance dropped nothing");
     same("frames declared lost on the link", record.lines[0].lost, dropped)?;
     same("frames declared lost on the other", record.lines[1].lost, 0)?;
     same("losses that the verdict knows", record.live()?.fidelity.transport_lost, dropped)?;

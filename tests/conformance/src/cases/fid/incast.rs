@@ -6,17 +6,21 @@ use crate::prelude::*;
 const INCAST: (u64, u64) = (30, 1);
 const SOURCES: usize = 3;
 
+/// Full frames by RC without end.
+pub(super) const INCAST_KEYS: &str =
+    "arrivals = \"backlog\"\nsize = \"2048 B\"\ntransport = \"rc\"";
+
 /// Three adapters at full rate to one port, two captures of the frames there.
 static RUN: Shared<Fabric> = Shared::new(incast);
 
-fn incast(on: Level) -> Result<Fabric, Failure> {
+fn incast(on: Level) -> Result<Fabric> {
     let (length, drain) = INCAST;
-    let rest = format!(
-        "[[traffic]]\nname = \"incast\"\nfrom = \"h[1-3]\"\nto = \"h4\"\narrivals = \"backlog\"\n\
-         size = \"2048 B\"\ntransport = \"rc\"\nstop = \"{length} s\"\n\
-         [[measure]]\nname = \"egress\"\nof = \"throughput\"\nat = \"h4:rx\"\nfrom = \"1 s\"\n\
+    let keys = format!("{INCAST_KEYS}\nstop = \"{length} s\"");
+    let rest = traffic("incast", "h[1-3]", "h4", &keys)
+        + &format!(
+            "[[measure]]\nname = \"egress\"\nof = \"throughput\"\nat = \"h4:rx\"\nfrom = \"1 s\"\n\
          to = \"{length} s\"\nreduce = \"mean\"\nper = \"line\"\n"
-    );
+        );
     let text = Star {
         nics: 4,
         duration: &format!("{} s", length + drain),
@@ -29,7 +33,7 @@ fn incast(on: Level) -> Result<Fabric, Failure> {
 }
 
 /// Sequence numbers of the incast's data as they reached h4, by source; cut frames have their headers.
-fn arrivals(fabric: &Fabric) -> Result<BTreeMap<u16, Vec<u32>>, Failure> {
+fn arrivals(fabric: &Fabric) -> Result<BTreeMap<u16, Vec<u32>>> {
     let mut by_source: BTreeMap<u16, Vec<u32>> = BTreeMap::new();
     for frame in fabric.captured("h4:1", Direction::Rx)? {
         let octets = &frame.frame.octets;
@@ -51,20 +55,18 @@ pub fn incast_without_loss(on: Level) -> Finding {
     same("sources heard", arrivals(&fabric)?.len(), SOURCES)?;
     let frames = in_order(&fabric)?;
     let busy = fabric.measure("egress")?;
-    ensure(busy >= 0.97, || format!("the port was busy for {busy:.3} of the time"))?;
+    ensure!(busy >= 0.97, "the port was busy for {busy:.3} of the time");
     Ok(format!("{frames} frames, each once and in order, 0 dropped, port {busy:.3} busy"))
 }
 
 /// Every frame of every source once and in order; how many.
-fn in_order(fabric: &Fabric) -> Result<usize, Failure> {
+fn in_order(fabric: &Fabric) -> Result<usize> {
     let mut frames = 0;
     for (source, numbers) in arrivals(fabric)? {
         let first = numbers.first().copied().unwrap_or(0);
         let step = numbers.iter().zip(first..).find(|(psn, due)| *psn != due);
         if let Some((psn, due)) = step {
-            return Err(Failure::Failed(format!(
-                "LID {source}: {psn} arrived where {due} was due"
-            )));
+            bail!("LID {source}: {psn} arrived where {due} was due");
         }
         frames += numbers.len();
     }
@@ -73,9 +75,12 @@ fn in_order(fabric: &Fabric) -> Result<usize, Failure> {
 
 /// FID-04.
 pub fn order(on: Level) -> Finding {
+    if on == Level::Engine {
+        return super::order::a_million_frames_of_a_flow_arrive_once_and_in_order();
+    }
     let fabric = RUN.on(on)?;
     let frames = in_order(&fabric)?;
-    let reading = fabric.reading("h4").ok_or_else(|| "no reading of h4".to_owned())?;
+    let reading = fabric.reading("h4")?;
     let reordered: u64 = reading.receptions.iter().map(|flow| flow.reordered).sum();
     same("frames counted as reordered", reordered, 0)?;
     Ok(format!("{frames} frames of 3 flows in {} s, none twice, none out of order", INCAST.0))
@@ -83,9 +88,12 @@ pub fn order(on: Level) -> Finding {
 
 /// FID-01.
 pub fn conservation(on: Level) -> Finding {
+    if on == Level::Engine {
+        return super::accounts::every_frame_is_sent_dropped_or_kept_at_every_port();
+    }
     let fabric = RUN.on(on)?;
     let sum = &fabric.experiment.result.conservation;
-    ensure(sum.closes(), || format!("{sum:?} does not close"))?;
+    ensure!(sum.closes(), "{sum:?} does not close");
     same("frames standing anywhere at the end", sum.buffered, 0)?;
     let switch = |of: fn(&LaneCounters) -> u64| {
         (1..=4).map(|port| fabric.totals("s0", port).map(|sum| of(&sum))).sum::<Result<u64, _>>()
@@ -123,7 +131,7 @@ pub fn capture_of_everything(on: Level) -> Finding {
         let whole = all.iter().filter(|frame| frame.wire_size == 2074).count() as u64;
         same(format!("of which full frames at {node}:{port}"), whole, data)?;
         let ascending = all.windows(2).all(|pair| pair[0].at_ns < pair[1].at_ns);
-        ensure(ascending, || format!("time stamps of {node}:{port} run back"))?;
+        ensure!(ascending, "time stamps of {node}:{port} run back");
         frames += all.len();
     }
     Ok(format!("{frames} frames at full load: as many as counted, original lengths, in time order"))

@@ -6,9 +6,8 @@ use scenario::run::Backend;
 
 /// FID-11. A kernel announces itself on an interface within its first second.
 pub fn no_foreign_noise(_: Level) -> Finding {
-    let traffic = "[[traffic]]\nname = \"some\"\nfrom = \"h1\"\nto = \"h2\"\nload = 0.2\ntransport = \"rc\"\n\
-                   start = \"1 s\"\nstop = \"2 s\"\n";
-    let rest = format!("{}{traffic}", roomy(""));
+    let keys = "load = 0.2\ntransport = \"rc\"\nstart = \"1 s\"\nstop = \"2 s\"";
+    let rest = roomy("") + &traffic("some", "h1", "h2", keys);
     let text = Star { nics: 2, duration: "3 s", rest: &rest, ..STAR }.text();
     let fabric = Fabric::on(Backend::Netns, &text, 1)?;
     fabric.trusted()?;
@@ -22,7 +21,7 @@ pub fn no_foreign_noise(_: Level) -> Finding {
         same("frames that the neighbour heard of those the switch said", said.1, heard.0)?;
         frames += said.0;
     }
-    ensure(frames > 0, || "nobody has said anything".to_owned())?;
+    ensure!(frames > 0, "nobody has said anything");
     let dropped: u64 = result.conservation.dropped.values().sum();
     same("frames dropped", dropped, 0)?;
     let foreign = result.refused.get("foreign").copied().unwrap_or(0);

@@ -11,9 +11,8 @@ use emulation::clock::{Stopwatch, monotonic_ns};
 use emulation::driver::Report;
 use emulation::timer;
 use emulation::wiring::Attached;
-use launch::Job;
 use launch::daemons::Cabling;
-use launch::daemons::tester::{self, TesterRun, TesterSetup};
+use launch::daemons::tester::{self, TesterRun};
 use launch::placement::Hosting;
 use proto::counters::Drops;
 use proto::wire::internet::checksum;
@@ -25,23 +24,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 /// A switch between two interfaces. What its ports carry is less than what the hosts may send.
-const SCENARIO: &str = r#"
-schema = 1
-name = "offloads"
-[run]
-seed = 7
-duration = "6 s"
-backend = "netns"
-[fabric]
-technology = "ethernet"
-mtu = "4096 B"
-nodes = [{ name = "s0", kind = "switch" }]
-links = []
-link = { pause = "none" }
-switch = { buffer = "64 MB" }
-[lab]
-attach = [{ port = "s0:1", iface = "a", mtu = "1500 B" }, { port = "s0:2", iface = "b", mtu = "1500 B" }]
-"#;
+const SCENARIO: &str = include_str!("offloads.toml");
 
 /// What the hosts' interfaces carry: the sender's more than a port does.
 const HOST_MTU: [u32; 2] = [9_000, 1_500];
@@ -69,8 +52,7 @@ struct Heard {
 
 /// FID-12.
 pub fn offloads(_: Level) -> Finding {
-    let scenario = Scenario::parse(SCENARIO, &[]);
-    let scenario = scenario.map_err(|faults| faults.in_file("a live case"))?;
+    let scenario = stage::read(SCENARIO)?;
     let lab = render(&scenario);
     let bench = Bench::set().map_err(|error| match error.kind() {
         io::ErrorKind::PermissionDenied => {
@@ -80,10 +62,10 @@ pub fn offloads(_: Level) -> Finding {
     })?;
     let TesterRun { reports, found: (heard, _bench), .. } = run(&scenario, &lab, bench)?;
     let heard = heard.map_err(|error| Failure::Failed(format!("between the hosts: {error}")))?;
-    let report = reports.first().ok_or_else(|| "no daemon has reported".to_owned())?;
+    let report = reports.first().ok_or("no daemon has reported")?;
     judge_account(report)?;
     judge_datagrams(&heard.datagrams)?;
-    ensure(heard.stream == stream(), || "the stream of TCP is not what was sent".to_owned())?;
+    ensure!(heard.stream == stream(), "the stream of TCP is not what was sent");
     Ok(format!("{DATAGRAMS} datagrams of {SEGMENT}, {STREAM} octets by TCP, one frame too long"))
 }
 
@@ -132,32 +114,12 @@ fn run(
     scenario: &Scenario,
     lab: &Lab,
     bench: Bench,
-) -> Result<TesterRun<(io::Result<Heard>, Bench)>, Failure> {
-    let scratch = tempfile::tempdir();
-    let scratch = scratch.map_err(|error| Failure::Inconclusive(error.to_string()))?;
-    let job = Job {
-        lab,
-        name: &scenario.name,
-        seed: scenario.run.seed,
-        // Who is at the other ends goes by no slower clock.
-        dilation: 1,
-        threads: 1,
-        placement: scenario.run.placement,
-        cables: scenario.run.cables,
-        carrier: scenario.run.carrier,
-        realtime: scenario.run.realtime,
-        awake: scenario.run.awake,
-        capture: None,
-        injections: Vec::new(),
-        scratch: scratch.path(),
-    };
-    let setting = TesterSetup {
-        hosting: Hosting::new(&lab.fabric.wiring, job.placement, 1),
-        cabling: bench.cabling(lab),
-        address: None,
-        receive_buffer: None,
-        environment: Vec::new(),
-    };
+) -> Result<TesterRun<(io::Result<Heard>, Bench)>> {
+    let scratch = tempfile::tempdir().map_err(Failure::of_host)?;
+    // The hosts at the other ends go by no slower clock.
+    let job = stage::job(scenario, lab, 1, scratch.path());
+    let hosting = Hosting::new(&lab.fabric.wiring, job.placement, 1);
+    let setting = stage::bystander(hosting, bench.cabling(lab));
     let player = move |start: &tester::RunStart| {
         start.wait_until(ms(100));
         (bench.play(), bench)
@@ -211,7 +173,7 @@ fn listen(witness: &PacketSocket) -> Vec<Vec<u8>> {
 }
 
 /// Nothing was refused or lost, and the one frame above the MTU was dropped for that reason.
-fn judge_account(report: &Report) -> Result<(), Failure> {
+fn judge_account(report: &Report) -> Result<()> {
     let outside = report.exchange.outside.as_ref();
     let overflows = outside.map_or(0, |tally| tally.overflows);
     if overflows > 0 {
@@ -229,7 +191,7 @@ fn judge_account(report: &Report) -> Result<(), Failure> {
 }
 
 /// All came, in order, none longer than the MTU, with right checksums and what was sent.
-fn judge_datagrams(datagrams: &[Vec<u8>]) -> Result<(), Failure> {
+fn judge_datagrams(datagrams: &[Vec<u8>]) -> Result<()> {
     same("datagrams", datagrams.len(), DATAGRAMS)?;
     for (number, frame) in datagrams.iter().enumerate() {
         let (ip, datagram) = frame[ETHERNET..].split_at(IPV4);
@@ -243,9 +205,7 @@ fn judge_datagrams(datagrams: &[Vec<u8>]) -> Result<(), Failure> {
         )?;
         checksum::verify_ipv4_header(ip).map_err(|error| format!("frame {number}: {error}"))?;
         let sent = (number * SEGMENT..(number + 1) * SEGMENT).map(pattern);
-        ensure(datagram[UDP..].iter().copied().eq(sent), || {
-            format!("datagram {number} holds something else")
-        })?;
+        ensure!(datagram[UDP..].iter().copied().eq(sent), "datagram {number} holds something else");
     }
     Ok(())
 }

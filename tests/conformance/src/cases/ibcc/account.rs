@@ -18,18 +18,12 @@ const FULL_BUFFERED: u64 = ONE_FRAME as u64 * 64;
 const BUFFER: u64 = 36 * FULL_BUFFERED;
 
 /// A switch of four ports under the scheme with these parameters, its links active.
-fn bench(params: &str) -> Result<Bench, Failure> {
+fn bench(params: &str) -> Result<Bench> {
     let rest = format!(
         "switch = {{ buffer = \"{BUFFER} B\" }}\n[scheme]\nkind = \"ib-cca\"\nmarking_rate = 0\n\
          packet_size = 0\n{params}\n"
     );
-    let star = Star {
-        nics: OUT,
-        rate: "8 Gbps",
-        rest: &rest,
-        technology: ("", "lanes = 4"),
-        ..Star::PROFILE
-    };
+    let star = Star { nics: OUT, rest: &rest, ..Star::FAST };
     Ok(Stage::new(Level::Engine, &star.text(), "s0")?.bench()?.up()?)
 }
 
@@ -54,7 +48,7 @@ impl Passage {
     /// Holds if exactly those packets are marked that found more than `limit` octets, their own
     /// included, when they came to the head of their queue: on arrival, or when their predecessor
     /// had left. Of what came at the instant of leaving, nothing had come yet.
-    fn expect_marks_above(&self, limit: u64) -> Result<usize, Failure> {
+    fn expect_marks_above(&self, limit: u64) -> Result<usize> {
         same("packets that left", self.departures.len(), self.arrivals.len())?;
         let mut waiting: BTreeMap<u8, VecDeque<usize>> = BTreeMap::new();
         for (index, sent) in self.arrivals.iter().enumerate() {
@@ -74,16 +68,14 @@ impl Passage {
             };
             let left = self.departures.iter().filter(|(_, end, _)| *end <= head_at).count();
             let found = (came - left) as u64 * FULL_BUFFERED;
-            ensure(*fecn == (found > limit), || {
-                format!("packet {number} found {found}, limit {limit}: marked {fecn}")
-            })?;
+            same(format!("mark of packet {number}, {found} of {limit}"), *fecn, found > limit)?;
         }
         Ok(self.marks())
     }
 }
 
 /// `each` full frames from each of `inputs`, one every frame time, until all have left.
-fn overload(bench: &mut Bench, inputs: &[u8], each: u32) -> Result<Passage, Failure> {
+fn overload(bench: &mut Bench, inputs: &[u8], each: u32) -> Result<Passage> {
     bench.forget();
     let mut arrivals = Vec::new();
     for psn in 0..each {
@@ -97,7 +89,7 @@ fn overload(bench: &mut Bench, inputs: &[u8], each: u32) -> Result<Passage, Fail
 }
 
 /// Waits until all that came has left, or nothing more leaves.
-fn drained(bench: &mut Bench, arrivals: Vec<Sent>) -> Result<Passage, Failure> {
+fn drained(bench: &mut Bench, arrivals: Vec<Sent>) -> Result<Passage> {
     let mut left = usize::MAX;
     while left != bench.packets(OUT).count() && bench.packets(OUT).count() < arrivals.len() {
         left = bench.packets(OUT).count();
@@ -106,7 +98,7 @@ fn drained(bench: &mut Bench, arrivals: Vec<Sent>) -> Result<Passage, Failure> {
     let mut departures = Vec::new();
     for sent in bench.packets(OUT) {
         let headers = classify(FrameKind::Infiniband, &sent.frame.octets);
-        let headers = headers.map_err(|error| error.to_string())?;
+        let headers = headers?;
         departures.push((headers.source.number() as u8, sent.at, headers.fecn));
     }
     Ok(Passage { arrivals, departures })
@@ -136,7 +128,7 @@ pub fn threshold_scale(_: Level) -> Finding {
         same(format!("marks counted at threshold {threshold}"), counted(&mut bench), n as u64)?;
         marks.push(n);
     }
-    ensure(marks.is_sorted() && marks[0] > 0, || format!("marks by threshold: {marks:?}"))?;
+    ensure!(marks.is_sorted() && marks[0] > 0, "marks by threshold: {marks:?}");
     Ok(format!("thresholds 1 to 15 mark {marks:?} of 72"))
 }
 
@@ -145,7 +137,7 @@ pub fn root_and_victim() -> Finding {
     let limit = BUFFER * 6 / 100;
     let mut root = bench("threshold = 15")?;
     let as_root = overload(&mut root, &[1, 2], 36)?.expect_marks_above(limit)?;
-    ensure(as_root > 0, || "the root was never above its threshold".to_owned())?;
+    ensure!(as_root > 0, "the root was never above its threshold");
     // The same load at an output that waits for credit before every packet.
     let starved = |params: &str| {
         let mut bench = bench(params)?;

@@ -19,8 +19,6 @@ const PACKET_SIZE: u64 = 8;
 const ONE_FRAME: u16 = 33;
 
 static MARKS: Shared<Record> = Shared::new(|on| marking(on, PACKET_SIZE));
-static MANY: Shared<Record> = Shared::new(many);
-static NEVER: Shared<Record> = Shared::new(never);
 static QUIET: [Shared<Record>; 2] =
     [Shared::new(|on| uncongested(on, 0)), Shared::new(|on| uncongested(on, 1))];
 
@@ -64,55 +62,53 @@ fn overloaded(script: &mut Script, each: u32) {
     });
 }
 
-fn marking(on: Level, packet_size: u64) -> Result<Record, Failure> {
-    let stage = Stage::new(on, &star(4, "1900 ms", "", &scheme(15, packet_size)), "s0")?;
-    let mut script = Script::default();
-    overloaded(&mut script, 800);
-    script.at(VICTIM.0, |bed| {
-        for port in [3, 4] {
-            bed.credits(port).refresh = us(4_000);
-            bed.offer(port, 0, ONE_FRAME);
-        }
-    });
-    script.at(VICTIM.0 + us(5_000), |bed| {
-        for (port, to) in [(1, 3), (2, 4)] {
-            for psn in 0..150 {
-                let packet = Packet { payload: 2048, ..Packet::new(port.into(), to, 10_000 + psn) };
-                bed.enqueue(port, packet.octets());
+fn marking(on: Level, packet_size: u64) -> Result<Record> {
+    play(on, &star(4, "1900 ms", "", &scheme(15, packet_size)), "s0", |script| {
+        overloaded(script, 800);
+        script.at(VICTIM.0, |bed| {
+            for port in [3, 4] {
+                bed.credits(port).refresh = us(4_000);
+                bed.offer(port, 0, ONE_FRAME);
             }
-        }
-    });
-    script.at(VICTIM.1, |bed| [3, 4].iter().for_each(|port| bed.offer(*port, 0, OFFER_MAX)));
-    stage.run(script)
+        });
+        script.at(VICTIM.0 + us(5_000), |bed| {
+            for (port, to) in [(1, 3), (2, 4)] {
+                for psn in 0..150 {
+                    let packet =
+                        Packet { payload: 2048, ..Packet::new(port.into(), to, 10_000 + psn) };
+                    bed.enqueue(port, packet.octets());
+                }
+            }
+        });
+        script.at(VICTIM.1, |bed| [3, 4].iter().for_each(|port| bed.offer(*port, 0, OFFER_MAX)));
+    })
 }
 
 /// Packets just long enough to be eligible, by each of two ports; and so many at once.
 const EACH: u32 = 5_200;
 const AT_ONCE: u32 = 100;
 
-fn many(on: Level) -> Result<Record, Failure> {
-    let stage = Stage::new(on, &star(3, "4900 ms", "", &scheme(15, PACKET_SIZE)), "s0")?;
-    let mut script = Script::default();
-    for turn in 0..EACH / AT_ONCE {
-        // Their lines take half as many in that time, so none runs dry.
-        script.at(ROOT.0 + us(41_000) * u64::from(turn), move |bed| {
-            for port in [1, 2] {
-                for psn in AT_ONCE * turn..AT_ONCE * (turn + 1) {
-                    let shape = Packet::new(port.into(), 3, psn);
-                    bed.enqueue(port, Packet { payload: 488, ..shape }.octets());
+static MANY: Shared<Record> = Shared::new(|on| {
+    play(on, &star(3, "4900 ms", "", &scheme(15, PACKET_SIZE)), "s0", |script| {
+        for turn in 0..EACH / AT_ONCE {
+            // Their lines take half as many in that time, so none runs dry.
+            script.at(ROOT.0 + us(41_000) * u64::from(turn), move |bed| {
+                for port in [1, 2] {
+                    for psn in AT_ONCE * turn..AT_ONCE * (turn + 1) {
+                        let shape = Packet::new(port.into(), 3, psn);
+                        bed.enqueue(port, Packet { payload: 488, ..shape }.octets());
+                    }
                 }
-            }
-        });
-    }
-    stage.run(script)
-}
+            });
+        }
+    })
+});
 
-fn never(on: Level) -> Result<Record, Failure> {
-    let stage = Stage::new(on, &star(4, "500 ms", "", &scheme(0, PACKET_SIZE)), "s0")?;
-    let mut script = Script::default();
-    overloaded(&mut script, 200);
-    stage.run(script)
-}
+static NEVER: Shared<Record> = Shared::new(|on| {
+    play(on, &star(4, "500 ms", "", &scheme(0, PACKET_SIZE)), "s0", |script| {
+        overloaded(script, 200);
+    })
+});
 
 /// What the headers say of whatever left by `port` in `[from, to)`, in order.
 fn left(record: &Record, port: u8, from: Instant, to: Instant) -> Vec<FrameHeaders> {
@@ -122,7 +118,7 @@ fn left(record: &Record, port: u8, from: Instant, to: Instant) -> Vec<FrameHeade
 }
 
 /// Of a queue that fills and drains, what leaves in between: `edge` packets at each end left out.
-fn in_the_middle(all: &[FrameHeaders], edge: usize) -> Result<&[FrameHeaders], Failure> {
+fn in_the_middle(all: &[FrameHeaders], edge: usize) -> Result<&[FrameHeaders]> {
     all.get(edge..all.len().saturating_sub(edge))
         .filter(|middle| middle.len() > edge)
         .ok_or_else(|| Failure::Failed(format!("only {} packets have left", all.len())))
@@ -139,11 +135,11 @@ pub fn threshold_zero(on: Level) -> Finding {
     let record = NEVER.on(on)?;
     let all = left(&record, 3, ROOT.0, Instant::NEVER);
     let marked = all.iter().filter(|headers| headers.fecn).count();
-    ensure(all.len() > 200, || format!("only {} packets have left", all.len()))?;
+    ensure!(all.len() > 200, "only {} packets have left", all.len());
     same("packets marked at threshold 0", marked, 0)?;
     let control = left(&*MARKS.on(on)?, 3, ROOT.0, ROOT.1);
     let control = control.iter().filter(|headers| headers.fecn).count();
-    ensure(control > 0, || "the same load marks nothing at threshold 15 either".to_owned())?;
+    ensure!(control > 0, "the same load marks nothing at threshold 15 either");
     Ok(format!("twice the line's load: 0 of {} packets marked", all.len()))
 }
 
@@ -201,7 +197,7 @@ fn sizes(record: &Record, packet_size: u64) -> Finding {
     let mut seen = Vec::new();
     for (what, wanted, is_marked) in kinds {
         let (marked, count) = of(wanted);
-        ensure(count > 20, || format!("only {count} {what}"))?;
+        ensure!(count > 20, "only {count} {what}");
         same(format!("{what} marked"), marked, if is_marked { count } else { 0 })?;
         seen.push(format!("{what} {marked} of {count}"));
     }
@@ -235,7 +231,7 @@ fn passing(on: Level) -> Vec<Stimulus> {
     all
 }
 
-fn uncongested(on: Level, threshold: u8) -> Result<Record, Failure> {
+fn uncongested(on: Level, threshold: u8) -> Result<Record> {
     let rest = "sl2vl = [0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]\n\
                 [[fabric.multicast]]\nat = \"s0\"\nlid = 0xc001\nports = [1, 2, 3]\n"
         .to_owned();
@@ -261,8 +257,8 @@ pub fn every_eligible_packet(on: Level) -> Finding {
     let record = MANY.on(on)?;
     let all = left(&record, 3, ROOT.0, Instant::NEVER);
     let eligible = in_the_middle(&all, 120)?;
-    ensure(eligible.len() >= ELIGIBLE, || format!("only {} packets have left", all.len()))?;
-    ensure(eligible.iter().all(is_eligible), || "a packet is too short".to_owned())?;
+    ensure!(eligible.len() >= ELIGIBLE, "only {} packets have left", all.len());
+    ensure!(eligible.iter().all(is_eligible), "a packet is too short");
     let marked = eligible.iter().filter(|headers| headers.fecn).count();
     same("marked", marked, eligible.len())?;
     let counted: u64 = record.port(3).lanes.iter().map(|lane| lane.counters.marks).sum();
@@ -278,15 +274,15 @@ pub fn every_eligible_packet(on: Level) -> Finding {
 pub fn marks_keep_icrc(on: Level) -> Finding {
     let record = MARKS.on(on)?;
     let mut count = 0;
-    for seen in record.between(3, ROOT.0, ROOT.1) {
-        let packet = Parsed::parse(&seen.frame.octets).map_err(|error| error.to_string())?;
-        let bth = packet.bth.ok_or_else(|| "a raw packet".to_owned())?;
+    for seen in record.packets(3).within(ROOT) {
+        let packet = Parsed::parse(&seen.frame.octets)?;
+        let bth = packet.bth.ok_or("a raw packet")?;
         if bth.fecn {
             let mut sent = mixture(packet.lrh.slid.get(), bth.psn.get()).octets();
             set_fecn(&mut sent);
             crc::refresh_vcrc(&mut sent);
             let unchanged = seen.frame.octets == sent;
-            ensure(unchanged, || format!("marked packet {} leaves changed otherwise", bth.psn))?;
+            ensure!(unchanged, "marked packet {} leaves changed otherwise", bth.psn);
             count += 1;
         }
     }

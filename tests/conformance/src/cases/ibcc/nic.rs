@@ -21,19 +21,13 @@ const GROUP: u16 = 0xc001;
 const FULL: Duration = Duration::from_ns(2_074 * 800);
 const SMALL: Duration = Duration::from_ns(282 * 800);
 
-static ANSWERS: Shared<Record> = Shared::new(answers);
 static BY_QUEUE_PAIR: Shared<Record> = Shared::new(|on| paced(on, "queue-pair"));
 static BY_LEVEL: Shared<Record> = Shared::new(|on| paced(on, "service-level"));
-
-/// One traffic item.
-fn item(name: &str, from: &str, to: &str, keys: &str) -> String {
-    format!("[[traffic]]\nname = \"{name}\"\nfrom = \"{from}\"\nto = \"{to}\"\n{keys}\n")
-}
 
 /// One message somewhere else, for the sake of its connection class.
 fn class(name: &str, keys: &str) -> String {
     let once = "arrivals = \"paced\"\nrate = \"1 Mbps\"\nmessages = 1";
-    item(name, "h2", "h1", &format!("{once}\n{keys}"))
+    traffic(name, "h2", "h1", &format!("{once}\n{keys}"))
 }
 
 /// Marked and unmarked packets of every kind that can carry a mark.
@@ -104,7 +98,7 @@ fn marks() -> Vec<Mark> {
     all
 }
 
-fn answers(on: Level) -> Result<Record, Failure> {
+static ANSWERS: Shared<Record> = Shared::new(|on| {
     let rest = [
         "sl2vl = [0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]\n".to_owned(),
         "[scheme]\nkind = \"ib-cca\"\n".to_owned(),
@@ -113,13 +107,12 @@ fn answers(on: Level) -> Result<Record, Failure> {
         class("ud", "transport = \"ud\"\nsl = 3"),
     ]
     .concat();
-    let stage = Stage::new(on, &star(2, "600 ms", "vls = 2", &rest), "h1")?;
-    let mut script = Script::default();
-    for (index, mark) in marks().into_iter().enumerate() {
-        script.at(slot(index), move |bed| bed.send(1, &mark.octets));
-    }
-    stage.run(script)
-}
+    play(on, &star(2, "600 ms", "vls = 2", &rest), "h1", |script| {
+        for (index, mark) in marks().into_iter().enumerate() {
+            script.at(slot(index), move |bed| bed.send(1, &mark.octets));
+        }
+    })
+});
 
 fn answered(on: Level, case: &str) -> Finding {
     let record = ANSWERS.on(on)?;
@@ -127,27 +120,27 @@ fn answered(on: Level, case: &str) -> Finding {
     for (index, mark) in marks().iter().enumerate().filter(|(_, mark)| mark.case == case) {
         let (from, to) = (slot(index), slot(index + 1));
         let here = record.packets(1).filter(|seen| seen.at >= from && seen.at < to);
-        let found = here.map(read).collect::<Result<Vec<_>, Failure>>()?;
+        let found = here.map(read).collect::<Result<Vec<_>>>()?;
         let expected = match mark.expected {
             Answer::Nothing => Vec::new(),
             answer => vec![answer],
         };
-        ensure(found == expected, || format!("{} in slot {index}: {found:?}", mark.what))?;
+        ensure!(found == expected, "{} in slot {index}: {found:?}", mark.what);
         counts.0 += 1;
         counts.1 += found.iter().filter(|answer| **answer != Answer::Ack { becn: false }).count();
     }
     Ok(format!("{} packets, {} returns, each as expected", counts.0, counts.1))
 }
 
-fn read(seen: &Seen) -> Result<Answer, Failure> {
-    let packet = Parsed::parse(&seen.frame.octets).map_err(|error| error.to_string())?;
-    let bth = packet.bth.ok_or_else(|| "a raw packet".to_owned())?;
+fn read(seen: &Seen) -> Result<Answer> {
+    let packet = Parsed::parse(&seen.frame.octets)?;
+    let bth = packet.bth.ok_or("a raw packet")?;
     match bth.opcode {
         Opcode::RC_ACKNOWLEDGE => Ok(Answer::Ack { becn: bth.becn }),
         Opcode::CNP => {
             same("LID to which the CN goes", packet.lrh.dlid.get(), 2)?;
             same("BECN of the CN", bth.becn, true)?;
-            let (class, peer) = bth.destination.plan().ok_or_else(|| "no such pair".to_owned())?;
+            let (class, peer) = bth.destination.plan().ok_or("no such pair")?;
             same("peer whose queue pair the CN goes to", peer.get(), 1)?;
             let (level, lane) = (packet.lrh.service_level.get(), packet.lrh.virtual_lane.get());
             Ok(Answer::Notification { class, level, lane })
@@ -159,13 +152,13 @@ fn read(seen: &Seen) -> Result<Answer, Failure> {
 /// IBCC-06.
 pub fn on_acknowledgements(on: Level) -> Finding {
     let seen = answered(on, "IBCC-06")?;
-    Ok(seen + if on == Level::Live { "" } else { returns::coalesced()? })
+    Ok(seen + on.only_engine(returns::coalesced)?)
 }
 
 /// IBCC-07.
 pub fn as_notifications(on: Level) -> Finding {
     let seen = answered(on, "IBCC-07")?;
-    Ok(seen + if on == Level::Live { "" } else { returns::field_by_field()? })
+    Ok(seen + on.only_engine(returns::field_by_field)?)
 }
 
 /// IBCC-08.
@@ -188,7 +181,7 @@ const TOGETHER: (Instant, Instant) = (ms(5_500), ms(6_000));
 /// When the notifications reach the flows.
 const TOLD: [Instant; 4] = [ms(310), ms(4_710), ms(5_510), ms(5_520)];
 
-fn paced(on: Level, scope: &str) -> Result<Record, Failure> {
+fn paced(on: Level, scope: &str) -> Result<Record> {
     let flow = |name: &str, to: &str, size: u32, (from, stop): (Instant, Instant)| {
         let ms = |at: Instant| at.as_ps() / 1_000_000_000;
         let keys = format!(
@@ -197,7 +190,7 @@ fn paced(on: Level, scope: &str) -> Result<Record, Failure> {
             ms(from),
             ms(stop)
         );
-        item(name, "h1", to, &keys)
+        traffic(name, "h1", to, &keys)
     };
     let rest = [
         format!(
@@ -210,14 +203,13 @@ fn paced(on: Level, scope: &str) -> Result<Record, Failure> {
         flow("beside", "h4", 2048, TOGETHER),
     ]
     .concat();
-    let stage = Stage::new(on, &star(4, "6050 ms", "", &rest), "h1")?;
-    let mut script = Script::default();
-    for (at, from) in TOLD.into_iter().zip([2, 3, 2, 2]) {
-        script.at(at, move |bed| {
-            bed.send(1, &Packet::cnp(from, 1).octets());
-        });
-    }
-    stage.run(script)
+    play(on, &star(4, "6050 ms", "", &rest), "h1", |script| {
+        for (at, from) in TOLD.into_iter().zip([2, 3, 2, 2]) {
+            script.at(at, move |bed| {
+                bed.send(1, &Packet::cnp(from, 1).octets());
+            });
+        }
+    })
 }
 
 /// When packets for LID `to` left, in `[from, to)` without the first moments, in order.
@@ -242,14 +234,12 @@ pub fn packet_delay(on: Level) -> Finding {
         [("2 KiB", 2, LARGE_ALONE, FULL), ("256 B", 3, SMALL_ALONE, SMALL)]
     {
         let at = departures(&record, lid, window);
-        ensure(at.len() > GAPS, || format!("{what}: only {} packets", at.len()))?;
+        ensure!(at.len() > GAPS, "{what}: only {} packets", at.len());
         let span = at[at.len() - 1].since(at[0]).as_ps();
         let gap = span / (at.len() as u64 - 1) - time.as_ps();
         let expected = (time.as_ps() >> 1) * 3;
-        ensure(
-            gap.abs_diff(expected) <= if on == Level::Live { expected / 20 + 2 * late } else { 0 },
-            || format!("{what}: a mean gap of {gap} ps, expected {expected}"),
-        )?;
+        let tolerance = if on == Level::Live { expected / 20 + 2 * late } else { 0 };
+        near(format!("{what}: ps of a mean gap"), gap, expected, tolerance)?;
         let (us, due) = (gap / 1_000_000, expected / 1_000_000);
         seen.push(format!(
             "{what}: mean of {} gaps {us} µs, (packet time >> 1) × 3 = {due} µs",
@@ -272,16 +262,10 @@ pub fn scope(on: Level) -> Finding {
         [(count(&pair, 2), count(&pair, 4)), (count(&level, 2), count(&level, 4))];
     // Fifteen packet times after each packet leave a sixteenth of the line.
     let slow = most / 16;
-    ensure(told <= slow + 2 && told + 2 >= slow, || {
-        format!("the slowed flow sent {told} of {most}, not {slow}")
-    })?;
-    ensure(beside * 100 >= (most - told) * 95, || {
-        format!("the other flow sent {beside} of {most}")
-    })?;
+    near(format!("packets of the slowed flow, of {most}"), told, slow, 2)?;
+    ensure!(beside * 100 >= (most - told) * 95, "the other flow sent {beside} of {most}");
     let sum = told_too + both;
-    ensure(sum <= slow + 2 && sum + 2 >= slow, || {
-        format!("both flows sent {sum} of {most}, not {slow}")
-    })?;
+    ensure!(sum <= slow + 2 && sum + 2 >= slow, "both flows sent {sum} of {most}, not {slow}");
     if on == Level::Engine {
         // Exactly so: the line is never idle by queue pair, and every gap is fifteen packet times by level.
         let here = |record: &Record| -> Vec<_> {
@@ -299,7 +283,7 @@ pub fn scope(on: Level) -> Finding {
 pub fn trigger(on: Level) -> Finding {
     let record = BY_QUEUE_PAIR.on(on)?;
     let crossed: Vec<_> = record
-        .events(1, Instant::ZERO, Instant::NEVER)
+        .events(1, ALWAYS)
         .filter_map(|event| match event.kind {
             EventKind::Trigger { flow, qp, sl, ccti } => Some((event.at, flow, qp, sl, ccti)),
             _ => None,
@@ -312,8 +296,8 @@ pub fn trigger(on: Level) -> Finding {
     same("SL of the entry", sl.get(), 0)?;
     same("index of the entry", ccti, 3)?;
     same("remote LID of the entry", flow.destination, 2)?;
-    ensure(at >= TOLD[3] && at < TOLD[3] + us(2_000), || format!("logged at {at}"))?;
-    let again = if on == Level::Live { "" } else { pacing::second_crossing()? };
+    ensure!(at >= TOLD[3] && at < TOLD[3] + us(2_000), "logged at {at}");
+    let again = on.only_engine(pacing::second_crossing)?;
     Ok("index 1, 2, 3 at threshold 3: one entry, at the third notification, and counted once"
         .to_owned()
         + again)

@@ -16,10 +16,9 @@ const START: Instant = Instant::from_ps(100_000_000);
 const TIMER_UNIT: Duration = Duration::from_ns(1_024);
 
 /// A NIC with LID 1 that sends by UC on service level 0: only BECNs come back, when the case says.
-fn bench(rate: &str, traffic: &str, params: &str) -> Result<Bench, Failure> {
+fn bench(rate: &str, traffic: &str, params: &str) -> Result<Bench> {
     let rest = format!("{traffic}[scheme]\nkind = \"ib-cca\"\n{params}\n");
-    let technology = ("", "lanes = 4");
-    let star = Star { nics: 3, rate, technology, duration: "2 s", rest: &rest, ..Star::PROFILE };
+    let star = Star { rate, duration: "2 s", rest: &rest, ..Star::FAST };
     Ok(Stage::new(Level::Engine, &star.text(), "h1")?.bench()?.up()?)
 }
 
@@ -27,12 +26,13 @@ fn bench(rate: &str, traffic: &str, params: &str) -> Result<Bench, Failure> {
 fn burst(to: u16, size: u64, messages: u64, after: u64) -> String {
     let start = START.as_ps() + after;
     let count = if messages > 0 { format!("messages = {messages}\n") } else { String::new() };
-    format!(
-        "[[traffic]]\nname = \"to{to}-{size}-{after}\"\nfrom = \"h1\"\nto = \"h{to}\"\ntransport = \"uc\"\n\
-         arrivals = \"backlog\"\nsize = \"{size} B\"\n{count}start = \"{}.{:03} ns\"\n",
+    let keys = format!(
+        "transport = \"uc\"\narrivals = \"backlog\"\nsize = \"{size} B\"\n{count}\
+         start = \"{}.{:03} ns\"",
         start / 1_000,
         start % 1_000
-    )
+    );
+    traffic(&format!("to{to}-{size}-{after}"), "h1", &format!("h{to}"), &keys)
 }
 
 /// LID `from` returns `n` BECNs, each as a CN of its own, all now.
@@ -40,13 +40,13 @@ fn becn(bench: &mut Bench, from: u16, n: u32) {
     (0..n).for_each(|_| bench.inject(1, Packet { payload: 16, ..Packet::cnp(from, 1) }.frame()));
 }
 
-fn flow(bench: &mut Bench, to: u16) -> Result<FlowReading, Failure> {
+fn flow(bench: &mut Bench, to: u16) -> Result<FlowReading> {
     let flows = bench.reading().flows;
     let found = flows.into_iter().find(|flow| flow.flow.destination == u64::from(to));
     found.ok_or_else(|| Failure::Failed(format!("the NIC has no flow to LID {to}")))
 }
 
-fn ccti(bench: &mut Bench, to: u16) -> Result<u64, Failure> {
+fn ccti(bench: &mut Bench, to: u16) -> Result<u64> {
     Ok(flow(bench, to)?.scalar)
 }
 
@@ -131,7 +131,7 @@ pub fn recovery_timer(_: Level) -> Finding {
 }
 
 /// IBCC-12, gap by gap.
-pub fn every_gap() -> Result<String, Failure> {
+pub fn every_gap() -> Result<String> {
     let mut gaps = 0;
     let entries = [(0, 0), (0, 1), (0, 3), (1, 5), (2, 7), (3, 12), (3, 1), (3, 248), (0, 1_000)];
     for (text, rate) in [("8 Gbps", RATE), ("56 Gbps", BitRate::gbps(56))] {
@@ -171,10 +171,8 @@ pub fn no_banked_time(_: Level) -> Finding {
     bench.forget();
     bench.run_until(late + FRAME_TIME * 60);
     let sent = OnLine::all(bench.line(1), RATE);
-    let first = sent
-        .iter()
-        .find(|frame| frame.is_packet())
-        .ok_or_else(|| "nothing left after the idle time".to_owned())?;
+    let first =
+        sent.iter().find(|frame| frame.is_packet()).ok_or("nothing left after the idle time")?;
     let blocked = sent.iter().map(|frame| frame.end).filter(|end| *end <= first.start).max();
     same("the start of the first packet", first.start, late.max(blocked.unwrap_or(late)))?;
     let gaps = OnLine::paced(&sent, delay)?;
@@ -183,7 +181,7 @@ pub fn no_banked_time(_: Level) -> Finding {
 }
 
 /// IBCC-15: down and over the threshold again is another entry.
-pub fn second_crossing() -> Result<&'static str, Failure> {
+pub fn second_crossing() -> Result<&'static str> {
     let params = "ccti_increase = 3\nccti_timer = 31\ntrigger_threshold = 10";
     let mut bench = bench("8 Gbps", &burst(2, 64, 1, 0), params)?;
     bench.run_until(START + FRAME_TIME);

@@ -11,19 +11,14 @@ use testbed::frames::infiniband::Packet;
 ///
 /// # Errors
 /// If the NIC refuses them, or its link does not train.
-pub fn bench(nic: &str, scheme: &str, class: &str) -> Result<Bench, Failure> {
+pub fn bench(nic: &str, scheme: &str, class: &str) -> Result<Bench> {
+    let keys = format!("arrivals = \"backlog\"\nmessages = 1\nsize = \"64 B\"\n{class}");
     let rest = format!(
         "sl2vl = [0, 1, 2, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]\nnic = {{ {nic} }}\n[scheme]\n\
-         kind = \"ib-cca\"\n{scheme}\n[[traffic]]\nname = \"class\"\nfrom = \"h2\"\nto = \"h1\"\n\
-         arrivals = \"backlog\"\nmessages = 1\nsize = \"64 B\"\n{class}\n"
+         kind = \"ib-cca\"\n{scheme}\n{}",
+        traffic("class", "h2", "h1", &keys)
     );
-    let star = Star {
-        rate: "8 Gbps",
-        technology: ("", "lanes = 4"),
-        link: "vls = 4",
-        rest: &rest,
-        ..Star::PROFILE
-    };
+    let star = Star { nics: 2, link: "vls = 4", rest: &rest, ..Star::FAST };
     let mut bench = Stage::new(Level::Engine, &star.text(), "h1")?.bench()?.up()?;
     bench.forget();
     Ok(bench)
@@ -36,7 +31,7 @@ fn send(bench: &mut Bench, packet: Packet) {
 }
 
 /// The packets of the NIC: opcodes, PSNs and BECN of each packet, as in "ACK 3, ACK 4 becn, CN becn".
-fn answers(bench: &Bench) -> Result<String, Failure> {
+fn answers(bench: &Bench) -> Result<String> {
     let mut answers = Vec::new();
     for sent in bench.packets(1) {
         let (packet, bth) = parsed(&sent.frame)?;
@@ -54,16 +49,16 @@ fn answers(bench: &Bench) -> Result<String, Failure> {
 }
 
 /// A packet that the NIC has sent, taken apart, and its BTH.
-fn parsed(frame: &Frame) -> Result<(Parsed<'_>, Bth), Failure> {
-    let packet = Parsed::parse(&frame.octets).map_err(|error| error.to_string())?;
+fn parsed(frame: &Frame) -> Result<(Parsed<'_>, Bth)> {
+    let packet = Parsed::parse(&frame.octets)?;
     let crcs = [crc::verify_vcrc(&frame.octets), crc::verify_icrc(&frame.octets)];
-    ensure(crcs.iter().all(Result::is_ok), || "a CRC of a NIC's packet is wrong".to_owned())?;
-    let bth = packet.bth.ok_or_else(|| "a raw packet".to_owned())?;
+    ensure!(crcs.iter().all(Result::is_ok), "a CRC of a NIC's packet is wrong");
+    let bth = packet.bth.ok_or("a raw packet")?;
     Ok((packet, bth))
 }
 
 /// Marked packets of LID 2, by PSN, to a NIC; what comes back.
-fn answers_to(nic: &str, scheme: &str, psns: &[(u32, bool)]) -> Result<String, Failure> {
+fn answers_to(nic: &str, scheme: &str, psns: &[(u32, bool)]) -> Result<String> {
     let mut bench = bench(nic, scheme, "")?;
     for (psn, fecn) in psns {
         send(&mut bench, Packet { fecn: *fecn, ..Packet::full(2, 1, *psn) });
@@ -74,7 +69,7 @@ fn answers_to(nic: &str, scheme: &str, psns: &[(u32, bool)]) -> Result<String, F
 
 /// IBCC-06: one acknowledgement for four packets carries one BECN for all that were marked; with becn = "cnp"
 /// notifications do; a gap is refused once, and a packet that draws no acknowledgement draws a CN.
-pub fn coalesced() -> Result<&'static str, Failure> {
+pub fn coalesced() -> Result<&'static str> {
     const MARKS: u32 = 0b1110_0000_0010_1101;
     let marked =
         |marks: u32| -> Vec<_> { (0..16).map(|psn| (psn, marks >> psn & 1 == 1)).collect() };
@@ -102,7 +97,7 @@ pub fn coalesced() -> Result<&'static str, Failure> {
 }
 
 /// IBCC-07: to queue pair and LID of the source, on SL 3 by VL 3, with and without a body.
-pub fn field_by_field() -> Result<&'static str, Failure> {
+pub fn field_by_field() -> Result<&'static str> {
     let source = QueuePairNumber::planned(0, Lid::new(1));
     let deth = Some(Deth { queue_key: 0x0070_6264, reserved8: 0, source });
     let ud = ExtendedHeaders { deth, ..ExtendedHeaders::NONE };
@@ -123,7 +118,7 @@ pub fn field_by_field() -> Result<&'static str, Failure> {
                     drawn.to_owned(),
                 )?;
             }
-            let sent = bench.packets(1).next().ok_or_else(|| "no packet".to_owned())?;
+            let sent = bench.packets(1).next().ok_or("no packet")?;
             let (packet, bth) = parsed(&sent.frame)?;
             let found = format!(
                 "opcode {:#04x}, {octets} octets, to LID {}, QP {:#08x}, from LID {}, SL {}, VL {}, PSN {}, P_Key {:#06x}, F {}, A {}, payload {:?}",

@@ -1,8 +1,8 @@
 //! IBFC-01 to IBFC-04 and IBFC-09 on the virtual clock: what is counted at either end of a link, and what
 //! follows from it.
 
-use crate::fabric::hampered;
 use crate::prelude::*;
+use crate::watched::hampered;
 use proto::counters::ReceptionReading;
 use proto::device::Device;
 use proto::link::credit::{CreditFlow, blocks};
@@ -25,14 +25,13 @@ const MTU: usize = 2048;
 const FRAME_TIME: Duration = Duration::from_ns(2_074);
 
 /// A device of the star on lines of 8 Gb/s and four lanes: an octet lasts a nanosecond, a symbol four.
-fn device(name: &'static str, rest: &str) -> Result<Bench, Failure> {
-    let technology = ("", "lanes = 4");
-    let star = Star { nics: 4, duration: "1 s", rate: "8 Gbps", technology, rest, ..Star::PROFILE };
+fn device(name: &'static str, rest: &str) -> Result<Bench> {
+    let star = Star { nics: 4, rest, ..Star::FAST };
     Stage::new(Level::Engine, &star.text(), name)?.bench()
 }
 
 /// A switch of four ports whose input buffers hold so many blocks.
-fn switch(blocks: u32) -> Result<Bench, Failure> {
+fn switch(blocks: u32) -> Result<Bench> {
     device("s0", &format!("switch = {{ buffer = \"{} B\" }}\n", u64::from(blocks) * 64))
 }
 
@@ -78,7 +77,7 @@ pub fn limit_formula(_: Level) -> Finding {
 
 /// Packets of many sizes enter a switch whose exit is slow: in every flow-control packet the limit
 /// is ABR plus the free blocks. How many there were.
-fn limits_of_a_filling_switch() -> Result<usize, Failure> {
+fn limits_of_a_filling_switch() -> Result<usize> {
     let capacity = 5000;
     let mut bench = switch(capacity)?.up()?;
     bench.credits(3).refresh = Duration::from_us(5);
@@ -101,7 +100,7 @@ fn limits_of_a_filling_switch() -> Result<usize, Failure> {
         bench.say(1, 0);
         bench.say(3, 0);
     }
-    ensure(checked >= 100, || format!("only {checked} flow-control packets were seen"))?;
+    ensure!(checked >= 100, "only {checked} flow-control packets were seen");
     Ok(checked)
 }
 
@@ -137,7 +136,7 @@ pub fn received_blocks_rules(_: Level) -> Finding {
     }
     let before = bench.reading();
     bench.inject(1, Packet::full(1, 3, 99).frame());
-    same("losses", bench.lost_since(&before, 1), "buffer_overrun 1".to_owned())?;
+    same("losses", bench.lost_since(&before, 1), "buffer_overrun 1")?;
     bench.run_for(DEVICE_REFRESH);
     let expected = (4095 + capacity) % 4096;
     same("ABR after a packet without room", received_by(&bench, 0), expected)?;
@@ -186,24 +185,19 @@ pub fn transmit_gate(_: Level) -> Finding {
 }
 
 /// A NIC that has one full packet to send after 100 µs, and then short ones.
-fn sender(short: u64) -> Result<Bench, Failure> {
-    let item = |name: &str, keys: &str| {
-        format!(
-            "[[traffic]]\nname = \"{name}\"\nfrom = \"h1\"\nto = \"h2\"\ntransport = \"uc\"\n\
-             arrivals = \"backlog\"\n{keys}\n"
-        )
-    };
-    let mut rest = item("full", "size = \"2048 B\"\nmessages = 1\nstart = \"100 us\"");
+fn sender(short: u64) -> Result<Bench> {
+    let mut rest = backlog("full", "h1", "h2", "messages = 1\nstart = \"100 us\"");
     if short > 0 {
-        let keys = format!("size = \"16 B\"\nmessages = {short}\nstart = \"100001 ps\"");
-        rest += &item("short", &keys.replace("100001 ps", "100.001 us"));
+        let keys = format!("size = \"16 B\"\nmessages = {short}\nstart = \"100.001 us\"");
+        let keys = format!("transport = \"uc\"\narrivals = \"backlog\"\n{keys}");
+        rest += &traffic("short", "h1", "h2", &keys);
     }
     let mut bench = device("h1", &rest)?.up()?;
     bench.mute();
     Ok(bench)
 }
 
-fn gate_of_a_nic(difference: u16, leaves: bool) -> Result<(), Failure> {
+fn gate_of_a_nic(difference: u16, leaves: bool) -> Result<()> {
     let mut bench = sender(0)?;
     let limit = (33 + difference) % 4096;
     bench.say_packet(1, &fcp(FlowControlOp::Normal, 0, limit));
@@ -213,7 +207,7 @@ fn gate_of_a_nic(difference: u16, leaves: bool) -> Result<(), Failure> {
 }
 
 /// Credit enough for the short packets behind, not for the full one in front.
-fn order_is_kept_behind_a_held_packet() -> Result<(), Failure> {
+fn order_is_kept_behind_a_held_packet() -> Result<()> {
     let mut bench = sender(5)?;
     bench.say_packet(1, &fcp(FlowControlOp::Normal, 0, 32));
     bench.run_for(Duration::from_us(200));
@@ -225,7 +219,7 @@ fn order_is_kept_behind_a_held_packet() -> Result<(), Failure> {
 }
 
 /// IBFC-04: the formula at 63, 64 and 65 octets; then every packet there is, at both ends.
-pub fn every_size() -> Result<String, Failure> {
+pub fn every_size() -> Result<String> {
     for (size, expected) in [(62, 1), (63, 1), (64, 1), (65, 2), (66, 2), (2074, 33)] {
         same(format!("blocks of {size} octets"), blocks(Bytes::new(size)), expected)?;
     }
@@ -251,7 +245,7 @@ pub fn every_size() -> Result<String, Failure> {
     Ok(format!("; {} packets, {at_boundary} of them two octets past a block", MTU + 1))
 }
 
-fn both_ends_count(bench: &Bench, total: u32, octets: usize) -> Result<(), Failure> {
+fn both_ends_count(bench: &Bench, total: u32, octets: usize) -> Result<()> {
     let out = bench.flow_control(3, 0).last().map(|(_, packet)| u32::from(packet.fctbs));
     same(format!("FCTBS after a packet of {octets} octets"), out.unwrap_or(u32::MAX), total)?;
     let received = received_by(bench, BUFFER);
@@ -260,12 +254,12 @@ fn both_ends_count(bench: &Bench, total: u32, octets: usize) -> Result<(), Failu
 
 /// IBFC-09 in a fabric: three senders without end into one receiver by way of a switch, buffers of four full
 /// frames, every device deaf to every k-th flow-control packet at each of its ports.
-pub fn lossy_fabric() -> Result<String, Failure> {
+pub fn lossy_fabric() -> Result<String> {
     let (whole, _) = incast(None)?;
     let (mut worst, mut lost) = ((whole, 0), 0);
     for k in 2..=10 {
         let (delivered, missed) = incast(Some(k))?;
-        ensure(missed > 0, || "no flow-control packet was lost".to_owned())?;
+        ensure!(missed > 0, "no flow-control packet was lost");
         lost += missed;
         worst = worst.min((delivered, k));
     }
@@ -276,17 +270,10 @@ pub fn lossy_fabric() -> Result<String, Failure> {
 }
 
 /// Messages delivered, and flow-control packets missed, with every k-th gone.
-fn incast(every: Option<u64>) -> Result<(u64, u64), Failure> {
-    let rest = "nic = { buffer = \"4 mtu\" }\nswitch = { buffer = \"4 mtu\" }\n[[traffic]]\nname = \"incast\"\n\
-                from = \"h[1-3]\"\nto = \"h4\"\ntransport = \"uc\"\narrivals = \"backlog\"\nsize = \"2048 B\"\n";
-    let star = Star {
-        nics: 4,
-        duration: "10 ms",
-        rate: "8 Gbps",
-        technology: ("", "lanes = 4"),
-        rest,
-        ..Star::PROFILE
-    };
+fn incast(every: Option<u64>) -> Result<(u64, u64)> {
+    let rest = "nic = { buffer = \"4 mtu\" }\nswitch = { buffer = \"4 mtu\" }\n".to_owned()
+        + &backlog("incast", "h[1-3]", "h4", "");
+    let star = Star { nics: 4, duration: "10 ms", rest: &rest, ..Star::FAST };
     let missed = Arc::new(AtomicU64::new(0));
     let wrap = |_, device: Box<dyn Device>| {
         let (mut arrived, missed) = (vec![0u64; device.ports()], Arc::clone(&missed));
@@ -309,6 +296,6 @@ fn incast(every: Option<u64>) -> Result<(u64, u64), Failure> {
     same(what("lost"), drops.map(|port| port.drops.total()).sum::<u64>(), 0)?;
     same(what("out of order"), sum(&readings[1], |flow| flow.reordered), 0)?;
     let [early, all] = [0, 1].map(|n: usize| sum(&readings[n], |flow| flow.messages));
-    ensure(all > early, || format!("with every {every:?} gone traffic has stopped"))?;
+    ensure!(all > early, "with every {every:?} gone traffic has stopped");
     Ok((all, missed.load(Ordering::Relaxed)))
 }

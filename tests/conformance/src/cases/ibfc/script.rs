@@ -100,11 +100,16 @@ pub fn training(script: &mut Script) {
 /// IBFC-10 and IBFC-11: with port 4 shut, words that would open it and must not be believed.
 pub const SHUT: (Instant, Instant) = (ms(400), ms(480));
 pub const SHUT_FRAMES: u32 = 6;
-/// Milliseconds after the newer word at which the old one comes again.
-pub const REPLAYS: [u64; 6] = [1, 2, 3, 4, 5, 6];
+/// How many words are repeated and how many come late, overtaken by newer ones.
+pub const fn old(on: Level) -> (u64, u64) {
+    if matches!(on, Level::Live) { (6, 1) } else { (54, 7) }
+}
+
 pub const BITS: usize = FlowControlPacket::LEN * 8;
 
-pub fn old_words(script: &mut Script) {
+pub fn old_words(script: &mut Script, on: Level) {
+    let (repeated, overtaken) = old(on);
+    let [repeat_every, late] = if on == Level::Live { [1_000, 3_000] } else { [300, 700] }.map(us);
     let old = Arc::new(AtomicU32::new(0));
     let kept = Arc::clone(&old);
     script.at(ms(395), move |bed| {
@@ -115,27 +120,19 @@ pub fn old_words(script: &mut Script) {
         bed.offer(4, 0, 0);
         (0..SHUT_FRAMES).for_each(|psn| bed.enqueue(3, packet(3, 4, psn, 0, 64)));
     });
-    for after in REPLAYS {
-        let old = Arc::clone(&old);
-        script.at(SHUT.0 + us(1_000) * after, move |bed| {
-            let sequence = Some(old.load(Ordering::Relaxed));
-            let label = Label { sequence, ..Label::default() };
-            let octets = opening(opened(bed)).to_octets();
-            bed.put(4, FrameKind::InfinibandLink, &octets, label);
-        });
-    }
-    let late = Arc::new(AtomicU32::new(0));
-    let kept = Arc::clone(&late);
-    script.at(ms(420), move |bed| {
+    script.every(SHUT.0 + us(1_000), repeat_every, repeated, move |bed, _| {
+        opens(bed, Some(old.load(Ordering::Relaxed)));
+    });
+    let held = Arc::new(AtomicU32::new(0));
+    let kept = Arc::clone(&held);
+    script.every(ms(420), us(1_400), overtaken, move |bed, _| {
         let octets = opening(opened(bed)).to_octets();
         let sequence = bed.hold_back(4, FrameKind::InfinibandLink, &octets);
         kept.store(sequence, Ordering::Relaxed);
         bed.say(4, 0);
     });
-    script.at(ms(423), move |bed| {
-        let label = Label { sequence: Some(late.load(Ordering::Relaxed)), ..Label::default() };
-        let octets = opening(opened(bed)).to_octets();
-        bed.put(4, FrameKind::InfinibandLink, &octets, label);
+    script.every(ms(420) + late, us(1_400), overtaken, move |bed, _| {
+        opens(bed, Some(held.load(Ordering::Relaxed)));
     });
     for bit in 0..BITS {
         script.at(ms(430) + us(500) * bit as u64, move |bed| {
@@ -145,6 +142,12 @@ pub fn old_words(script: &mut Script) {
         });
     }
     script.at(SHUT.1, |bed| bed.offer(4, 0, OFFER_MAX));
+}
+
+/// Port 4 says under this number what would open it.
+fn opens(bed: &mut dyn Bed, sequence: Option<u32>) {
+    let octets = opening(opened(bed)).to_octets();
+    bed.put(4, FrameKind::InfinibandLink, &octets, Label { sequence, ..Label::default() });
 }
 
 fn opened(bed: &mut dyn Bed) -> FlowControlPacket {

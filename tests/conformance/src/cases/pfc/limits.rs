@@ -8,8 +8,8 @@
 //! ```
 
 use crate::ethernet::*;
-use crate::fabric::hampered;
 use crate::prelude::*;
+use crate::watched::hampered;
 use scenario::render::Lab;
 
 /// A memory model whose limits are known in full frames of one input.
@@ -47,9 +47,8 @@ const fn refresh_of(time: u64) -> Duration {
 }
 
 static RUN: Shared<Record> = Shared::new(|on| run(on, PAUSE_TIME));
-static POOL: Shared<Record> = Shared::new(pool);
 
-fn run(on: Level, time: u64) -> Result<Record, Failure> {
+fn run(on: Level, time: u64) -> Result<Record> {
     let room = memory((SHARED_FRAMES, HEADROOM_FRAMES), "", "");
     let stage = Stage::new(on, &star(16, "750 ms", &format!("pause_time = {time}"), &room), "s0")?;
     let mut script = blocked(&[2, 4, 6, 8, 10, 16]);
@@ -76,10 +75,10 @@ fn blocked(ports: &'static [u8]) -> Script {
 fn each_model(
     on: Level,
     add: fn(&mut Script, &Model),
-    judge: fn(&Record, &Model) -> Result<(), Failure>,
-) -> Result<usize, Failure> {
+    judge: fn(&Record, &Model) -> Result<()>,
+) -> Result<usize> {
     judge(&*RUN.on(on)?, &MODELS[0])?;
-    let others = if on == Level::Live { &[][..] } else { &MODELS[1..] };
+    let others = on.swept(&MODELS[1..]);
     for model in others {
         let (buffer, headroom) = (FIT * FRAME, HEADROOM_FRAMES * FRAME);
         let room = format!(
@@ -91,10 +90,7 @@ fn each_model(
         let stage = Stage::new(on, &star(4, "1 s", &link, &room), "s0")?;
         let mut script = blocked(&[2, 4]);
         add(&mut script, model);
-        judge(&stage.run(script)?, model).map_err(|failure| match failure {
-            Failure::Failed(reason) => Failure::Failed(format!("{}: {reason}", model.kind)),
-            other => other,
-        })?;
+        judge(&stage.run(script)?, model).map_err(|failure| failure.of(model.kind))?;
     }
     Ok(1 + others.len())
 }
@@ -123,32 +119,30 @@ fn phases(script: &mut Script, model: &Model) {
     script.at(totals[3].0 + model.phase, |bed| bed.pfc(2, 1 << LOSSLESS, 0));
 }
 
-fn four_phases(record: &Record, model: &Model) -> Result<(), Failure> {
+fn four_phases(record: &Record, model: &Model) -> Result<()> {
     let (totals, end) = (totals(model), totals(model)[3].0 + model.phase);
     let asked = record.asked(1, LOSSLESS);
     for (phase, (from, _)) in totals.into_iter().enumerate() {
         let to = from + model.phase;
         let said = asked.iter().any(|(at, time)| *at >= from && *at < to && *time > 0);
         same(format!("XOFF in phase {}", phase + 1), said, phase > 0)?;
-        let lost = record.dropped(1, from, to);
+        let lost = record.dropped(1, (from, to));
         let expected: &[DropReason] = if phase == 3 { &[DropReason::HeadroomOverrun] } else { &[] };
-        ensure(lost == expected, || format!("phase {}: {lost:?} dropped", phase + 1))?;
+        ensure!(lost == expected, "phase {}: {lost:?} dropped", phase + 1);
     }
     let due = totals[1].0 + FRAME_TIME + DELAY + CONTROL_TIME;
     let within = record.within(us(500));
     // XOFF is sent again while the port is over its limit, and at no other time.
     let xoffs = asked.iter().filter(|(at, _)| *at < end).zip(0..);
-    let holds = |at: Instant, n| apart(at, due + refresh_of(PAUSE_TIME) * n) <= within;
     for ((at, time), n) in xoffs.take(if record.live.is_some() { 1 } else { usize::MAX }) {
-        ensure(holds(*at, n) && u64::from(*time) == PAUSE_TIME, || {
-            format!("XOFF {n} of {time} at {at}, the first due at {due}")
-        })?;
+        near(format!("XOFF {n}"), *at, due + refresh_of(PAUSE_TIME) * n, within)?;
+        same("its quanta", u64::from(*time), PAUSE_TIME)?;
     }
-    same("losses at the input", record.lost(1), "headroom_overrun 1".to_owned())?;
-    same("losses at the output", record.lost(2), "nothing".to_owned())?;
-    let drops = record.events(1, Instant::ZERO, Instant::NEVER);
+    same("losses at the input", record.lost(1), "headroom_overrun 1")?;
+    same("losses at the output", record.lost(2), "nothing")?;
+    let drops = record.events(1, ALWAYS);
     let drops = drops.filter(|event| matches!(event.kind, EventKind::Drop { .. }));
-    ensure(drops.map(|event| event.tc).eq([LOSSLESS]), || "another priority lost".to_owned())?;
+    ensure!(drops.map(|event| event.tc).eq([LOSSLESS]), "another priority lost");
     same("frames that leave afterwards", record.data(2, LOSSLESS).count() as u64, model.fit)
 }
 
@@ -165,30 +159,31 @@ const RELEASE_EVERY: Duration = us(10_000);
 fn one_by_one(script: &mut Script, model: &Model) {
     let over = model.xoff + 2;
     script.at(COME, move |bed| feed(bed, (3, 4), LOSSLESS, over));
-    for number in 0..over {
-        script.at(RELEASES + RELEASE_EVERY * number, |bed| {
-            bed.pfc(4, 1 << LOSSLESS, 0);
-            bed.pfc(4, 1 << LOSSLESS, LONG);
-        });
-    }
+    script.every(RELEASES, RELEASE_EVERY, over, |bed, _| {
+        bed.pfc(4, 1 << LOSSLESS, 0);
+        bed.pfc(4, 1 << LOSSLESS, LONG);
+    });
+    // The frame has left by then.
+    script.every(RELEASES + us(9_000), RELEASE_EVERY, over, |bed, _| bed.sample());
 }
 
-fn xon_once(record: &Record, model: &Model) -> Result<(), Failure> {
+fn xon_once(record: &Record, model: &Model) -> Result<()> {
     let over = model.xoff + 2;
     let left: Vec<Instant> = record.data(4, LOSSLESS).map(|seen| seen.at).collect();
     same("frames that leave", left.len() as u64, over)?;
     for (number, at) in left.iter().enumerate() {
         let from = RELEASES + RELEASE_EVERY * number as u64;
-        ensure(*at >= from && *at < from + RELEASE_EVERY, || {
-            format!("frame {number} leaves at {at}, let go at {from}")
-        })?;
+        lies(format!("frame {number}"), *at, from..from + RELEASE_EVERY)?;
+    }
+    if record.live.is_none() {
+        let held: Vec<u64> = (0..over).rev().map(|left| left * FRAME).collect();
+        same("octets held after each release", record.held(3, LOSSLESS), held)?;
     }
     let asked = record.asked(3, LOSSLESS);
     let xons: Vec<_> = asked.iter().filter(|(_, time)| *time == 0).map(|(at, _)| *at).collect();
     let due = left[(over - model.xon) as usize - 1] + CONTROL_TIME;
-    ensure(xons.len() == 1 && apart(xons[0], due) <= record.within(us(500)), || {
-        format!("XON at {xons:?}, due {due}")
-    })?;
+    same("XONs", xons.len(), 1)?;
+    near("XON", xons[0], due, record.within(us(500)))?;
     let after = asked.iter().filter(|(at, _)| *at > due + refresh_of(PAUSE_TIME)).count();
     same("pauses after XON", after, 0)?;
     same("losses", record.lost(3), "nothing".to_owned())
@@ -209,26 +204,26 @@ const FILL_EVERY: Duration = us(20_000);
 /// When the outputs are opened.
 const RELEASED: Instant = ms(500);
 
-fn pool(on: Level) -> Result<Record, Failure> {
+static POOL: Shared<Record> = Shared::new(|on| {
     let pool = format!(", headroom_pool = \"{} B\"", HEADROOM_POOL * FRAME);
     let room = memory((SHARED_FRAMES, HEADROOM_FRAMES), "", &pool);
-    let stage = Stage::new(on, &star(6, "720 ms", "lossless = [3, 4]", &room), "s0")?;
-    let mut script = Script::default();
-    script.at(BLOCKED, |bed| [4, 6].iter().for_each(|port| bed.pfc(*port, 0xff, LONG)));
-    for (number, (port, priority)) in (0u64..).zip(GROUPS) {
-        for (at, count) in [(FILLS.0, SHARED_FRAMES), (FILLS.1, HEADROOM_FRAMES)] {
-            let at = at + FILL_EVERY * number;
-            script.at(at, move |bed| feed(bed, (port, 4), priority, count));
+    play(on, &star(6, "720 ms", "lossless = [3, 4]", &room), "s0", |script| {
+        script.at(BLOCKED, |bed| [4, 6].iter().for_each(|port| bed.pfc(*port, 0xff, LONG)));
+        for (number, (port, priority)) in (0u64..).zip(GROUPS) {
+            for (at, count) in [(FILLS.0, SHARED_FRAMES), (FILLS.1, HEADROOM_FRAMES)] {
+                let at = at + FILL_EVERY * number;
+                script.at(at, move |bed| feed(bed, (port, 4), priority, count));
+            }
         }
-    }
-    // PFC-19, at ports 5 and 6.
-    for priority in 0..8u8 {
-        let at = FILLS.0 + FILL_EVERY * u64::from(priority);
-        script.at(at, move |bed| feed(bed, (5, 6), priority, SHARED_FRAMES + 1));
-    }
-    script.at(RELEASED, |bed| [4, 6].iter().for_each(|port| bed.pfc(*port, 0xff, 0)));
-    stage.run(script)
-}
+        let filled = FILLS.1 + us(19_000);
+        script.every(filled, FILL_EVERY, GROUPS.len() as u64, |bed, _| bed.sample());
+        // PFC-19, at ports 5 and 6.
+        script.every(FILLS.0, FILL_EVERY, 8, |bed, priority| {
+            feed(bed, (5, 6), priority as u8, SHARED_FRAMES + 1)
+        });
+        script.at(RELEASED, |bed| [4, 6].iter().for_each(|port| bed.pfc(*port, 0xff, 0)));
+    })
+});
 
 /// PFC-03.
 pub fn headroom_pool(on: Level) -> Finding {
@@ -243,20 +238,23 @@ pub fn headroom_pool(on: Level) -> Finding {
         let asked = asked.iter().filter(|(at, _)| *at >= from && *at < FILLS.1).count();
         same(format!("XOFFs for {what}"), asked, 1)?;
         let from = FILLS.1 + FILL_EVERY * number;
-        let lost = record.events(port, from, from + FILL_EVERY);
+        let lost = record.events(port, (from, from + FILL_EVERY));
         let overrun =
             |kind| matches!(kind, EventKind::Drop { reason: DropReason::HeadroomOverrun, .. });
         let lost = lost.filter(|event| overrun(event.kind) && event.tc == priority).count() as u64;
         let fits = room.min(HEADROOM_FRAMES);
         same(format!("frames lost of {what}"), lost, HEADROOM_FRAMES - fits)?;
-        let held = record.port(port).lanes[usize::from(priority)].counters.in_queue.max;
-        same(format!("octets held of {what}"), held, (SHARED_FRAMES + fits) * FRAME)?;
+        let held = record.lane(port, priority).in_queue.max;
+        same(format!("most octets held of {what}"), held, (SHARED_FRAMES + fits) * FRAME)?;
+        if let Some(held) = record.held(port, priority).get(number as usize) {
+            same(format!("octets held of {what}"), *held, (SHARED_FRAMES + fits) * FRAME)?;
+        }
         room -= fits;
         told.push(lost.to_string());
     }
     let watermark = record.named(1, "headroom_pool_watermark");
     same("headroom_pool_watermark", watermark, HEADROOM_POOL * FRAME)?;
-    let out = record.between(4, RELEASED, Instant::NEVER).count() as u64;
+    let out = record.packets(4).within((RELEASED, Instant::NEVER)).count() as u64;
     same("frames that leave afterwards", out, 6 * SHARED_FRAMES + HEADROOM_POOL - 2)?;
     Ok(format!("{HEADROOM_POOL} frames of headroom for all: six groups lose {}", told.join(", ")))
 }
@@ -264,15 +262,15 @@ pub fn headroom_pool(on: Level) -> Finding {
 /// PFC-19.
 pub fn asymmetric(on: Level) -> Finding {
     let record = POOL.on(on)?;
-    let held: usize = (0..8).map(|p| record.data_within(6, p, (BLOCKED, RELEASED))).sum();
+    let held: u64 = (0..8).map(|p| record.data_within(6, p, (BLOCKED, RELEASED))).sum();
     same("frames out while all is paused", held, 0)?;
     for priority in 0..8 {
         let asked = !record.asked(5, priority).is_empty();
         same(format!("pauses for priority {priority}"), asked, [3, 4].contains(&priority))?;
     }
     // A lossy priority loses what it may not share.
-    same("losses of the input", record.lost(5), "buffer_full 6".to_owned())?;
-    let out: usize = (0..8).map(|p| record.data_within(6, p, (RELEASED, Instant::NEVER))).sum();
+    same("losses of the input", record.lost(5), "buffer_full 6")?;
+    let out: u64 = (0..8).map(|p| record.data_within(6, p, (RELEASED, Instant::NEVER))).sum();
     same("frames out afterwards", out as u64, 8 * SHARED_FRAMES + 2)?;
     Ok("pauses of all eight priorities are obeyed; PFC is sent for 3 and 4 alone".to_owned())
 }
@@ -284,17 +282,17 @@ const REFRESHED: (Instant, Instant) = (COME, ms(360));
 ///
 /// # Errors
 /// If the pause runs out, or XOFF is sent after XON.
-pub fn refreshes(on: Level) -> Result<usize, Failure> {
+pub fn refreshes(on: Level) -> Result<usize> {
     let record = RUN.on(on)?;
     let asked = record.asked(9, LOSSLESS);
-    let end = asked.iter().position(|(_, time)| *time == 0).ok_or_else(|| "no XON".to_owned())?;
+    let end = asked.iter().position(|(_, time)| *time == 0).ok_or("no XON")?;
     same("pauses after XON", asked.len() - end - 1, 0)?;
     let most = QUANTUM * PAUSE_TIME;
     for gap in asked[..end].windows(2).map(|pair| pair[1].0.since(pair[0].0)) {
         let holds = if record.live.is_some() { gap < most } else { gap == refresh_of(PAUSE_TIME) };
-        ensure(holds, || format!("{gap} from one XOFF to the next, the pause is {most}"))?;
+        ensure!(holds, "{gap} from one XOFF to the next, the pause is {most}");
     }
-    ensure(end >= 40, || format!("XOFF was sent {end} times in ten pause times"))?;
+    ensure!(end >= 40, "XOFF was sent {end} times in ten pause times");
     Ok(end)
 }
 
@@ -323,7 +321,7 @@ fn sent_until(length: Duration) -> u64 {
 }
 
 /// The losses of the row's switch port, which must be those computed from the XOFFs that were seen.
-fn lost_by(record: &Record, row: usize, time: u64) -> Result<u64, Failure> {
+fn lost_by(record: &Record, row: usize, time: u64) -> Result<u64> {
     let ((port, _), missed, late) = DEAF[row];
     let sent = sent_until(heard_after(missed, late, time));
     let asked = record.asked(port, LOSSLESS);
@@ -341,9 +339,9 @@ fn lost_by(record: &Record, row: usize, time: u64) -> Result<u64, Failure> {
 pub fn lost_xoff(on: Level) -> Finding {
     let record = RUN.on(on)?;
     let (one, two) = (lost_by(&record, 0, PAUSE_TIME)?, lost_by(&record, 1, PAUSE_TIME)?);
-    ensure(one == 0 && two > 0, || format!("{one} lost with one XOFF, {two} with two"))?;
+    ensure!(one == 0 && two > 0, "{one} lost with one XOFF, {two} with two");
     let mut told = Vec::new();
-    for time in if on == Level::Live { &[][..] } else { &[160, 600, 1_000] } {
+    for time in on.swept(&[160, 600, 1_000]) {
         let record = run(on, *time)?;
         told.push(format!("; {} with {time} quanta", lost_by(&record, 0, *time)?));
     }
@@ -361,10 +359,10 @@ pub fn slow_responder(on: Level) -> Finding {
     for (row, (_, _, late)) in DEAF.iter().enumerate().skip(2) {
         let lost = lost_by(&record, row, PAUSE_TIME)?;
         let holds = if *late <= computed { lost == 0 } else { *late <= beyond || lost > 0 };
-        ensure(holds, || format!("{late} quanta late: {lost} lost, computed are {computed}"))?;
+        ensure!(holds, "{late} quanta late: {lost} lost, computed are {computed}");
         told.push(format!("{late}: {lost}"));
     }
-    let nic = if on == Level::Live { String::new() } else { late_nic()? };
+    let nic = on.only_engine(late_nic)?;
     Ok(format!("harmless up to {computed} quanta; lost by lateness {}{nic}", told.join(", ")))
 }
 
@@ -372,7 +370,7 @@ pub fn slow_responder(on: Level) -> Finding {
 const LATE_HEADROOM: u64 = 40;
 
 /// Where losses begin if a NIC obeys late, which is swept up to twice the headroom.
-fn late_nic() -> Result<String, Failure> {
+fn late_nic() -> Result<String> {
     let room = FRAME_TIME * (LATE_HEADROOM - 2) - DELAY * 2;
     let computed = room.as_ps() / QUANTUM.as_ps();
     let (mut first, mut step, mut late) = (None, 8, 0);
@@ -380,7 +378,7 @@ fn late_nic() -> Result<String, Failure> {
         match (lost_if_late(late)?, first) {
             (0, None) => {}
             (0, Some(first)) => {
-                return Err(format!("losses {first} quanta late, none {late} quanta late").into());
+                bail!("losses {first} quanta late, none {late} quanta late");
             }
             (_, None) if step == 1 => {
                 first = Some(late);
@@ -392,25 +390,20 @@ fn late_nic() -> Result<String, Failure> {
         }
         late += step;
     }
-    let first = first.ok_or_else(|| "nothing is ever lost".to_owned())?;
+    let first = first.ok_or("nothing is ever lost")?;
     for late in (first..2 * computed).step_by(8) {
-        ensure(lost_if_late(late)? > 0, || format!("no losses {late} quanta late"))?;
+        ensure!(lost_if_late(late)? > 0, "no losses {late} quanta late");
     }
     let later = QUANTUM * first - QUANTUM * computed;
-    ensure(first > computed && later <= FRAME_TIME * 2, || {
-        format!("losses begin {first} quanta late, not {computed}")
-    })?;
+    ensure!(first > computed && later <= FRAME_TIME * 2, "losses from {first}, not {computed}");
     Ok(format!("; a NIC does harm from {first} quanta on, each loss counted"))
 }
 
 /// Frames that a switch loses whose output is blocked and whose neighbour is a NIC that obeys so late.
-fn lost_if_late(late: u64) -> Result<u64, Failure> {
-    let rest = format!(
-        "{}nic = {{ storm = [{{ at = \"h2\", start = \"0 ms\" }}] }}\n[[traffic]]\nname = \"all\"\n\
-         from = \"h1\"\nto = \"h2\"\nsl = 3\narrivals = \"backlog\"\nsize = \"2048 B\"\n\
-         transport = \"uc\"\n",
-        memory((SHARED_FRAMES, LATE_HEADROOM), "", "")
-    );
+fn lost_if_late(late: u64) -> Result<u64> {
+    let rest = memory((SHARED_FRAMES, LATE_HEADROOM), "", "")
+        + "nic = { storm = [{ at = \"h2\", start = \"0 ms\" }] }\n"
+        + &backlog("all", "h1", "h2", "sl = 3");
     let text = Star { nics: 2, rest: &rest, ..STAR }.text();
     let change = |lab: &mut Lab| {
         if let FlowControlConfig::Pause(pause) = &mut lab.nics[0].link.control {
@@ -422,7 +415,7 @@ fn lost_if_late(late: u64) -> Result<u64, Failure> {
     let sent = sender.ports[0].lanes[usize::from(LOSSLESS)].counters.tx_frames;
     let lost = relay.ports[0].drops.get(DropReason::HeadroomOverrun);
     // One may be on its way when the run ends.
-    ensure(sent - (relay.balance.buffered + lost) <= 1, || format!("{sent} sent, {lost} lost"))?;
-    same("all losses", relay.ports.iter().map(|port| port.drops.total()).sum(), lost)?;
+    ensure!(sent - (relay.balance.buffered + lost) <= 1, "{sent} sent, {lost} lost");
+    same("all losses", relay.ports.iter().map(|port| port.drops.total()).sum::<u64>(), lost)?;
     Ok(lost)
 }

@@ -8,8 +8,6 @@ use testbed::frames::ethernet::data;
 static OVER: Shared<Fabric> = Shared::new(|on| loaded(on, "", [0.30, 0.25]));
 static LOSSY: Shared<Fabric> =
     Shared::new(|on| loaded(on, ", lossy_queue = \"4 mtu\"", [0.24, 0.30]));
-static STEP: Shared<Fabric> = Shared::new(step);
-static THROTTLED: Shared<Record> = Shared::new(throttled);
 
 /// How long lines are loaded. Units: seconds.
 const LOADED: u64 = 4;
@@ -17,7 +15,7 @@ const LOADED: u64 = 4;
 const FLOWS: [(&str, [u8; 2]); 2] = [("h1", [3, 1]), ("h2", [4, 2])];
 
 /// h1 and h2 send a lossless and a lossy priority each to h3, at these shares of the line; h4 is by.
-fn loaded(on: Level, pool: &str, [lossless, lossy]: [f64; 2]) -> Result<Fabric, Failure> {
+fn loaded(on: Level, pool: &str, [lossless, lossy]: [f64; 2]) -> Result<Fabric> {
     // A sender hears XOFF when its process is woken: room for 30 ms of that.
     let mut rest = memory((8, 20), "", pool);
     for (from, [first, second]) in FLOWS {
@@ -38,19 +36,17 @@ fn loaded(on: Level, pool: &str, [lossless, lossy]: [f64; 2]) -> Result<Fabric, 
 }
 
 fn item(name: &str, from: &str, priority: u8, keys: &str) -> String {
-    format!(
-        "[[traffic]]\nname = \"{name}\"\nfrom = \"{from}\"\nto = \"h3\"\nsl = {priority}\n\
-         size = \"2048 B\"\ntransport = \"uc\"\n{keys}\n"
-    )
+    let keys = format!("sl = {priority}\nsize = \"2048 B\"\ntransport = \"uc\"\n{keys}");
+    traffic(name, from, "h3", &keys)
 }
 
 /// The counters of one priority at one port.
-fn lane(fabric: &Fabric, node: &str, port: usize, of: u8) -> Result<LaneCounters, Failure> {
+fn lane(fabric: &Fabric, node: &str, port: usize, of: u8) -> Result<LaneCounters> {
     Ok(fabric.port(node, port)?.lanes[usize::from(of)].counters)
 }
 
 /// Hundredths of the line that each priority has had at the way out to h3.
-fn shares(fabric: &Fabric) -> Result<Vec<(u8, f64)>, Failure> {
+fn shares(fabric: &Fabric) -> Result<Vec<(u8, f64)>> {
     let line = RATE.octets_in(Duration::from_us(LOADED * 1_000_000)).get() as f64;
     let of = |of| Ok((of, lane(fabric, "s0", 3, of)?.tx_bytes as f64 * 100.0 / line));
     (1..=4).map(of).collect()
@@ -62,8 +58,8 @@ fn told(shares: &[(u8, f64)]) -> String {
 }
 
 /// Lossless frames are lost nowhere, and none is out of order.
-fn intact(fabric: &Fabric) -> Result<(), Failure> {
-    let reading = fabric.reading("h3").ok_or_else(|| "no reading of h3".to_owned())?;
+fn intact(fabric: &Fabric) -> Result<()> {
+    let reading = fabric.reading("h3")?;
     // Of each sender the first class is lossless, and behind a lost frame the next is out of order.
     let lossless = reading.receptions.iter().filter(|flow| flow.flow.class % 2 == 0);
     let reordered: u64 = lossless.map(|flow| flow.reordered).sum();
@@ -72,16 +68,11 @@ fn intact(fabric: &Fabric) -> Result<(), Failure> {
         let came = lane(fabric, "s0", number, priority)?;
         let sent = lane(fabric, &format!("h{number}"), 1, priority)?;
         // One may be on its way when the run ends.
-        let under_way = sent.tx_frames.checked_sub(came.rx_frames);
-        ensure(under_way.is_some_and(|count| count <= 1), || {
-            format!("{} sent, {} into s0", sent.tx_frames, came.rx_frames)
-        })?;
+        lies("frames sent", sent.tx_frames, came.rx_frames..=came.rx_frames + 1)?;
         let left = lane(fabric, "s0", 3, priority)?.tx_frames;
         // What stands in the switch when the run ends is the rest.
         let rest = (came.in_queue.value).div_ceil(FRAME);
-        ensure(left + rest >= came.rx_frames, || {
-            format!("of {} {left} left, {rest} wait", came.rx_frames)
-        })?;
+        ensure!(left + rest >= came.rx_frames, "of {} {left} left, {rest} wait", came.rx_frames);
     }
     Ok(())
 }
@@ -92,18 +83,14 @@ pub fn oversubscription(on: Level) -> Finding {
     intact(&fabric)?;
     same("frames dropped", fabric.dropped(), 0)?;
     let shares = shares(&fabric)?;
-    ensure(shares.iter().all(|(_, share)| (22.0..=28.0).contains(share)), || {
-        format!("{}, expected 25 % each", told(&shares))
-    })?;
+    shares.iter().try_for_each(|(_, share)| lies("% of the line", *share, 22.0..=28.0))?;
     let mut said = Vec::new();
     for (number, pauses) in
         [(1, [true, false]), (2, [false, true]), (3, [false; 2]), (4, [false; 2])]
     {
         for (priority, pauses) in [3u8, 4].into_iter().zip(pauses) {
             let count = fabric.named("s0", number, &format!("tx_prio{priority}_pause"))?;
-            ensure((count > 0) == pauses, || {
-                format!("{count} PFC for {priority} at port {number}")
-            })?;
+            ensure!((count > 0) == pauses, "{count} PFC for {priority} at port {number}");
             if pauses {
                 said.push(format!("{count} for p{priority} at port {number}"));
             }
@@ -117,12 +104,12 @@ pub fn lossy_overload(on: Level) -> Finding {
     let fabric = LOSSY.on(on)?;
     intact(&fabric)?;
     let pauses = (1..=4).map(|port| fabric.named("s0", port, "tx_pfc"));
-    let pauses: u64 = pauses.sum::<Result<_, Failure>>()?;
+    let pauses: u64 = pauses.sum::<Result<_>>()?;
     same("frames of PFC", pauses, 0)?;
     let lost = fabric.dropped();
     let full =
         fabric.experiment.result.conservation.dropped.get("queue_full").copied().unwrap_or(0);
-    ensure(lost > 0 && lost == full, || format!("{lost} dropped, {full} of full queues"))?;
+    ensure!(lost > 0 && lost == full, "{lost} dropped, {full} of full queues");
     Ok(format!("108 %: {}; {lost} lossy frames dropped, 0 PFC", told(&shares(&fabric)?)))
 }
 
@@ -133,28 +120,27 @@ const THROTTLE: u16 = 212;
 /// When that is measured.
 const BUSY: (Instant, Instant) = (ms(300), ms(2_300));
 
-fn throttled(on: Level) -> Result<Record, Failure> {
+static THROTTLED: Shared<Record> = Shared::new(|on| {
     let guard = ", watchdog = { detection = \"50 ms\", restoration = \"50 ms\", poll = \"10 ms\" }";
-    let stage = Stage::new(on, &star(4, "2600 ms", "", &roomy(guard)), "s0")?;
-    let mut script = Script::default();
-    let count = BUSY.1.since(BUSY.0).as_ps() / FRAME_TIME.as_ps() + 120;
-    script.at(ms(150), move |bed| {
-        for psn in 0..count as u32 {
-            for (from, to) in [(1, 2), (3, 4)] {
-                let frame = data(from, to, LOSSLESS, psn);
-                bed.enqueue(from as u8, frame.octets);
+    play(on, &star(4, "2600 ms", "", &roomy(guard)), "s0", |script| {
+        let count = BUSY.1.since(BUSY.0).as_ps() / FRAME_TIME.as_ps() + 120;
+        script.at(ms(150), move |bed| {
+            for psn in 0..count as u32 {
+                for (from, to) in [(1, 2), (3, 4)] {
+                    let frame = data(from, to, LOSSLESS, psn);
+                    bed.enqueue(from as u8, frame.octets);
+                }
             }
+        });
+        let mut at = ms(200);
+        while at < BUSY.1 {
+            script.at(at, |bed| bed.pfc(2, 1 << LOSSLESS, THROTTLE));
+            // A little of another priority by the way in that has nothing else to do.
+            script.at(at, |bed| feed(bed, (4, 2), 1, 1));
+            at = at + THROTTLE_EVERY;
         }
-    });
-    let mut at = ms(200);
-    while at < BUSY.1 {
-        script.at(at, |bed| bed.pfc(2, 1 << LOSSLESS, THROTTLE));
-        // A little of another priority by the way in that has nothing else to do.
-        script.at(at, |bed| feed(bed, (4, 2), 1, 1));
-        at = at + THROTTLE_EVERY;
-    }
-    stage.run(script)
-}
+    })
+});
 
 /// PFC-22.
 pub fn throttled_to_ninety(on: Level) -> Finding {
@@ -162,8 +148,8 @@ pub fn throttled_to_ninety(on: Level) -> Finding {
     let line = BUSY.1.since(BUSY.0).as_ps() / FRAME_TIME.as_ps();
     let share = |port| record.data_within(port, LOSSLESS, BUSY) as u64 * 1_000 / line;
     let (paused, free) = (share(2), share(4));
-    ensure((870..=930).contains(&paused), || format!("priority 3 has {paused} ‰ of the line"))?;
-    ensure(free >= 980, || format!("priority 3 of another port has {free} ‰ of its line"))?;
+    ensure!((870..=930).contains(&paused), "priority 3 has {paused} ‰ of the line");
+    ensure!(free >= 980, "priority 3 of another port has {free} ‰ of its line");
     let said = record.named(2, "rx_pfc");
     same("frames of another priority", record.data(2, 1).count() as u64, said)?;
     same("storms", record.named(2, &format!("queue{LOSSLESS}_deadlock_detected")), 0)?;
@@ -176,22 +162,16 @@ fn burst(on: Level) -> u64 {
     if on == Level::Live { 1_000_000 } else { 10_000_000 }
 }
 
-fn step(on: Level) -> Result<Fabric, Failure> {
+static STEP: Shared<Fabric> = Shared::new(|on| {
     let (burst, duration) = (burst(on), if on == Level::Live { "5 s" } else { "50 s" });
-    let room = memory((8, 20), "", "");
-    let text = format!(
-        "schema = 1\nname = \"step\"\nsource = \"live conformance cases\"\n\
-         [run]\nseed = 7\nduration = \"{duration}\"\nbackend = \"udp\"\n\
-         [fabric]\ntechnology = \"ethernet\"\n\
-         nodes = [{{ name = \"h1\", kind = \"nic\" }}, {{ name = \"h2\", kind = \"nic\" }}, \
-         {{ name = \"s0\", kind = \"switch\" }}]\n\
-         links = [{{ a = \"h1:1\", b = \"s0:1\" }}, {{ a = \"h2:1\", b = \"s0:2\", rate = \"2 Mbps\" }}]\n\
-         link = {{ rate = \"10 Mbps\", pause = \"pfc\", delay = \"200 us\" }}\n{room}\
-         [[traffic]]\nname = \"burst\"\nfrom = \"h1\"\nto = \"h2\"\nsl = 3\ntransport = \"uc\"\n\
-         arrivals = \"backlog\"\nsize = \"{burst} B\"\nmessages = 1\n"
+    let keys = format!(
+        "sl = 3\ntransport = \"uc\"\narrivals = \"backlog\"\nsize = \"{burst} B\"\nmessages = 1"
     );
+    let rest = memory((8, 20), "", "") + &traffic("burst", "h1", "h2", &keys);
+    let text = Star { nics: 2, duration, rest: &rest, ..STAR }.text();
+    let text = text.replace("a = \"h2:1\",", "a = \"h2:1\", rate = \"2 Mbps\",");
     Fabric::run(on, &text, 1)
-}
+});
 
 /// PFC-23.
 pub fn byte_exact(on: Level) -> Finding {
@@ -202,11 +182,11 @@ pub fn byte_exact(on: Level) -> Finding {
     for (what, octets) in [("into the switch", into), ("out of it", out), ("received", received)] {
         same(format!("octets {what}"), octets, sent)?;
     }
-    let reading = fabric.reading("h2").ok_or_else(|| "no reading of h2".to_owned())?;
+    let reading = fabric.reading("h2")?;
     let delivered: u64 = reading.receptions.iter().map(|flow| flow.delivered_bytes).sum();
     same("octets delivered", delivered, burst(on))?;
     same("frames dropped", fabric.dropped(), 0)?;
     let pauses = fabric.named("s0", 1, "tx_prio3_pause")?;
-    ensure(pauses > 0, || "nothing was paused: the case says nothing".to_owned())?;
+    ensure!(pauses > 0, "nothing was paused: the case says nothing");
     Ok(format!("{sent} octets in and out, {} of them delivered, {pauses} frames of PFC", burst(on)))
 }

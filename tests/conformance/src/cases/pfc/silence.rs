@@ -9,8 +9,8 @@
 
 use super::limits;
 use crate::ethernet::*;
-use crate::fabric::hampered;
 use crate::prelude::*;
+use crate::watched::hampered;
 use proto::link::pause::quanta;
 use proto::wire::ethernet::{MacControl, Pfc};
 use std::sync::Arc;
@@ -19,28 +19,26 @@ use testbed::deaf;
 use testbed::frames::ethernet::{control, control_of, data, pfc};
 
 static RUN: Shared<Record> = Shared::new(run);
-static NIC: Shared<Record> = Shared::new(nic);
 
 /// Five seconds of pause. Source: the case.
 const PAUSED: (Instant, Instant) = (ms(150), ms(5_150));
 /// The priority that is not paused.
 const OTHER: u8 = 1;
 
-fn run(on: Level) -> Result<Record, Failure> {
+fn run(on: Level) -> Result<Record> {
     // What a script sends by what it has heard goes out some 10 ms ahead of its time.
     let room = memory((SHARED_FRAMES, 2 * HEADROOM_FRAMES), "", "");
     let link = "lossless = [0, 1, 2, 3, 4, 5, 6, 7]";
-    let stage = Stage::new(on, &star(15, "5300 ms", link, &room), "s0")?;
-    let mut script = Script::default();
-    half_and_half(&mut script);
-    eight(&mut script);
-    for ((from, to), quanta) in LENGTHS {
-        script.at(LENGTHS_AT_FIRST, move |bed| feed(bed, (from, to), LOSSLESS, 1));
-        // Its last bit comes 20 µs after the pause's.
-        script.at(PAUSES_BEGIN, move |bed| bed.pfc(to, 1 << LOSSLESS, quanta));
-    }
-    taken_back(&mut script, (14, 15));
-    stage.run(script)
+    play(on, &star(15, "5300 ms", link, &room), "s0", |script| {
+        half_and_half(script);
+        eight(script);
+        for ((from, to), quanta) in LENGTHS {
+            script.at(LENGTHS_AT_FIRST, move |bed| feed(bed, (from, to), LOSSLESS, 1));
+            // Its last bit comes 20 µs after the pause's.
+            script.at(PAUSES_BEGIN, move |bed| bed.pfc(to, 1 << LOSSLESS, quanta));
+        }
+        taken_back(script, (14, 15));
+    })
 }
 
 /// Half of a line of each priority into one port, the one paused.
@@ -70,10 +68,8 @@ pub fn paused_is_silent(on: Level) -> Finding {
     let offered = (PAUSED.1.since(PAUSED.0) - us(10_000)).as_ps().div_ceil(2 * FRAME_TIME.as_ps());
     let others = record.data(3, OTHER).count() as u64;
     same("frames of the other priority", others, offered)?;
-    let accepted = record.port(1).lanes[usize::from(LOSSLESS)].counters.rx_frames;
-    ensure((SHARED_FRAMES..=SHARED_FRAMES + 2 * HEADROOM_FRAMES).contains(&accepted), || {
-        format!("{accepted} frames were accepted, not a threshold and what comes after XOFF")
-    })?;
+    let accepted = record.lane(1, LOSSLESS).rx_frames;
+    lies("frames accepted", accepted, SHARED_FRAMES..=SHARED_FRAMES + 2 * HEADROOM_FRAMES)?;
     same("frames of it once it may go on", record.data(3, LOSSLESS).count() as u64, accepted)?;
     let last = record.asked(1, LOSSLESS).last().map_or(1, |(_, quanta)| *quanta);
     same("quanta of the last pause", last, 0)?;
@@ -105,10 +101,9 @@ fn eight(script: &mut Script) {
         });
     }
     script.at(DEMANDS_BLOCKED, |bed| bed.pfc(5, 0xff, LONG));
-    for priority in 0..8 {
-        let at = DEMANDS_AT + DEMAND_EVERY * u64::from(priority);
-        script.at(at, move |bed| feed(bed, (4, 5), priority, SHARED_FRAMES));
-    }
+    script.every(DEMANDS_AT, DEMAND_EVERY, 8, |bed, priority| {
+        feed(bed, (4, 5), priority as u8, SHARED_FRAMES)
+    });
 }
 
 /// PFC-05.
@@ -119,7 +114,7 @@ pub fn independent_priorities(on: Level) -> Finding {
         let window = (said, said + us(100_000));
         for priority in 0..8 {
             let over = begin + QUANTUM * u64::from(time(priority));
-            let left = record.starts(5, priority, RATE).into_iter();
+            let left = record.data(5, priority).starts(RATE).into_iter();
             let left = left.filter(|at| *at >= window.0 && *at < window.1).min();
             let left = left.unwrap_or(Instant::NEVER);
             // Live, another one may be on the line.
@@ -128,9 +123,9 @@ pub fn independent_priorities(on: Level) -> Finding {
                 1 => left + record.twice_late() >= over && left <= over + late,
                 _ => left < over,
             };
-            ensure(holds, || format!("priority {priority} goes on at {left}, not {over}"))?;
+            ensure!(holds, "priority {priority} goes on at {left}, not {over}");
         }
-        let all: usize = (0..8).map(|p| record.data_within(5, p, window)).sum();
+        let all: u64 = (0..8).map(|p| record.data_within(5, p, window)).sum();
         same("frames that leave after the pauses", all, 8)?;
     }
     for priority in 0..8 {
@@ -138,9 +133,7 @@ pub fn independent_priorities(on: Level) -> Finding {
         let asked = record.asked(4, priority);
         let first = asked.first().map_or(Instant::NEVER, |(at, _)| *at);
         let due = from + FRAME_TIME * SHARED_FRAMES + DELAY + CONTROL_TIME;
-        ensure(apart(first, due) <= record.within(us(500)), || {
-            format!("XOFF {priority} at {first}, due {due}")
-        })?;
+        near(format!("XOFF {priority}"), first, due, record.within(us(500)))?;
     }
     Ok("2 and 8 pauses of one frame end each at its own time; 8 priorities are paused each by itself"
         .to_owned())
@@ -155,12 +148,11 @@ const PAUSES_BEGIN: Instant = Instant::from_ps(
 );
 
 /// A silence of so many quanta from `begin` on ends when it must; how long it was.
-fn lasted(record: &Record, begin: Instant, end: Instant, quanta: u16) -> Result<String, Failure> {
+fn lasted(record: &Record, begin: Instant, end: Instant, quanta: u16) -> Result<String> {
     let expected = QUANTUM * u64::from(quanta);
     let tolerance = record.within(Duration::from_ps(expected.as_ps() / 20));
-    ensure(end >= begin && apart(end, begin + expected) <= tolerance, || {
-        format!("{quanta} quanta from {begin} end at {end}")
-    })?;
+    ensure!(end >= begin, "{quanta} quanta from {begin} end at {end}");
+    near(format!("end of {quanta} quanta"), end, begin + expected, tolerance)?;
     Ok(format!("{quanta} quanta {} us", end.since(begin).as_ps() / 1_000_000))
 }
 
@@ -170,7 +162,8 @@ pub fn quanta_length(on: Level) -> Finding {
     let begin = PAUSES_BEGIN + CONTROL_TIME + DELAY;
     let mut told = Vec::new();
     for ((_, port), quanta) in LENGTHS {
-        let end = record.starts(port, LOSSLESS, RATE).first().copied().unwrap_or(Instant::NEVER);
+        let end =
+            record.data(port, LOSSLESS).starts(RATE).first().copied().unwrap_or(Instant::NEVER);
         told.push(lasted(&record, begin, end, quanta)?);
     }
     let nic = NIC.on(on)?;
@@ -184,7 +177,7 @@ pub fn quanta_length(on: Level) -> Finding {
 }
 
 /// On lines of other rates: a frame that is ready a picosecond after a pause was heard.
-fn at_other_rates() -> Result<String, Failure> {
+fn at_other_rates() -> Result<String> {
     for megabits in [100, 8_000, 10_000] {
         for (device, port) in [("s0", 2), ("h1", 1)] {
             for (_, length) in LENGTHS {
@@ -195,20 +188,13 @@ fn at_other_rates() -> Result<String, Failure> {
     Ok("also at 100 Mb/s, 8 Gb/s and 10 Gb/s, to the picosecond".to_owned())
 }
 
-fn silent_at(device: &'static str, port: u8, megabits: u64, length: u16) -> Result<(), Failure> {
+fn silent_at(device: &'static str, port: u8, megabits: u64, length: u16) -> Result<()> {
     const READY: Instant = ms(50);
     let heard = Instant::from_ps(READY.as_ps() - 1);
     let rate = BitRate::mbps(megabits);
-    let message = "[[traffic]]\nname = \"one\"\nfrom = \"h1\"\nto = \"h2\"\nsl = 3\nmessages = 1\n\
-                   arrivals = \"backlog\"\nsize = \"2048 B\"\ntransport = \"uc\"\nstart = \"50 ms\"\n";
-    let rest = vast() + message;
-    let text = Star {
-        nics: 2,
-        duration: "400 ms",
-        rate: &format!("{megabits} Mbps"),
-        rest: &rest,
-        ..STAR
-    };
+    let rest = vast() + &backlog("one", "h1", "h2", "sl = 3\nmessages = 1\nstart = \"50 ms\"");
+    let rate_text = format!("{megabits} Mbps");
+    let text = Star { nics: 2, duration: "400 ms", rate: &rate_text, rest: &rest, ..STAR };
     let stage = Stage::new(Level::Engine, &text.text(), device)?;
     let stamped = |at: Instant| Label {
         stamp: Some(Instant::from_ps(at.as_ps() - DELAY.as_ps())),
@@ -222,7 +208,7 @@ fn silent_at(device: &'static str, port: u8, megabits: u64, length: u16) -> Resu
         }
     });
     let record = stage.run(script)?;
-    let first = record.starts(port, LOSSLESS, rate).first().copied().unwrap_or(Instant::NEVER);
+    let first = record.data(port, LOSSLESS).starts(rate).first().copied().unwrap_or(Instant::NEVER);
     let exact = u128::from(length) * 512_000_000 / u128::from(megabits);
     let what = format!("picoseconds of {length} quanta at {megabits} Mb/s, {device}");
     same(what, u128::from(first.since(heard).as_ps()), exact)?;
@@ -239,16 +225,14 @@ fn taken_back(script: &mut Script, (from, to): (u8, u8)) {
 }
 
 /// How late after XON the first of three frames starts; they leave back to back.
-fn released(record: &Record, port: u8) -> Result<Duration, Failure> {
+fn released(record: &Record, port: u8) -> Result<Duration> {
     let heard = TAKEN_BACK + CONTROL_TIME + DELAY;
-    let starts = record.starts(port, LOSSLESS, RATE);
+    let starts = record.data(port, LOSSLESS).starts(RATE);
     same("frames that leave", starts.len(), 3)?;
-    let late = apart(starts[0], heard);
-    ensure(starts[0] >= heard && late <= record.twice_late(), || {
-        format!("XON at {heard}, frames at {starts:?}")
-    })?;
+    let late = starts[0].distance(heard);
+    lies("start after XON", starts[0], heard..=heard + record.twice_late())?;
     let exact = starts == [0, 1, 2].map(|n| heard + FRAME_TIME * n);
-    ensure(exact || record.live.is_some(), || format!("frames start at {starts:?}"))?;
+    ensure!(exact || record.live.is_some(), "frames start at {starts:?}");
     Ok(late)
 }
 
@@ -276,11 +260,10 @@ pub fn frame_in_flight(on: Level) -> Finding {
         let heard = begin + Duration::from_ps(half);
         let said = Instant::from_ps(heard.as_ps() - (CONTROL_TIME + DELAY).as_ps());
         script.at(said, |bed| bed.pfc(2, 1 << LOSSLESS, LONG));
-        let starts = stage.run(script)?.starts(2, LOSSLESS, RATE);
+        let starts = stage.run(script)?.data(2, LOSSLESS).starts(RATE);
         let obeyed = heard + Duration::from_ps(response / 1_000 * 1_000);
-        ensure(starts.len() == whole && starts.iter().all(|start| *start < obeyed), || {
-            format!("frames at {starts:?}, not {whole}")
-        })?;
+        let early = starts.iter().all(|start| *start < obeyed);
+        ensure!(starts.len() == whole && early, "frames at {starts:?}, not {whole}");
     }
     Ok("the frame under way goes whole; none starts at or after the end of the response time"
         .to_owned())
@@ -295,54 +278,43 @@ const AGAIN_TIME: u16 = 200;
 const NIC_LENGTHS: [(Instant, u16); 3] =
     [(ms(1_200), 100), (ms(1_300), 10_000), (ms(2_000), 65_535)];
 
-fn nic(on: Level) -> Result<Record, Failure> {
-    let item = |name: &str, keys: &str| {
-        format!(
-            "[[traffic]]\nname = \"{name}\"\nfrom = \"h1\"\nto = \"h2\"\narrivals = \"backlog\"\n\
-             size = \"2048 B\"\ntransport = \"uc\"\n{keys}\n"
-        )
-    };
-    let rest = format!(
-        "{}{}{}",
-        memory((SHARED_FRAMES, HEADROOM_FRAMES), "", ""),
-        item("paused", "start = \"100 ms\""),
-        item("beside", "sl = 1\nstart = \"200 ms\"\nstop = \"700 ms\"")
-    );
-    let stage = Stage::new(on, &star(2, "5500 ms", "", &rest), "h1")?;
-    let mut script = Script::default();
-    script.at(ms(150), |bed| bed.pfc(1, 1 << LOSSLESS, LONG));
-    script.at(ms(800), |bed| bed.pfc(1, 1 << LOSSLESS, 0));
-    for number in 0..AGAIN.1 {
-        let at = AGAIN.0 + QUANTUM * (u64::from(AGAIN_TIME) / 4 * number);
-        script.at(at, |bed| bed.pfc(1, 1 << LOSSLESS, AGAIN_TIME));
-    }
-    for (at, quanta) in NIC_LENGTHS {
-        script.at(at, move |bed| bed.pfc(1, 1 << LOSSLESS, quanta));
-    }
-    stage.run(script)
-}
+static NIC: Shared<Record> = Shared::new(|on| {
+    let rest = memory((SHARED_FRAMES, HEADROOM_FRAMES), "", "")
+        + &backlog("paused", "h1", "h2", "start = \"100 ms\"")
+        + &backlog("beside", "h1", "h2", "sl = 1\nstart = \"200 ms\"\nstop = \"700 ms\"");
+    play(on, &star(2, "5500 ms", "", &rest), "h1", |script| {
+        script.at(ms(150), |bed| bed.pfc(1, 1 << LOSSLESS, LONG));
+        script.at(ms(800), |bed| bed.pfc(1, 1 << LOSSLESS, 0));
+        for number in 0..AGAIN.1 {
+            let at = AGAIN.0 + QUANTUM * (u64::from(AGAIN_TIME) / 4 * number);
+            script.at(at, |bed| bed.pfc(1, 1 << LOSSLESS, AGAIN_TIME));
+        }
+        for (at, quanta) in NIC_LENGTHS {
+            script.at(at, move |bed| bed.pfc(1, 1 << LOSSLESS, quanta));
+        }
+    })
+});
 
 /// PFC-04, the NIC: how many frames of the other priority it sends without a gap.
-fn beside_a_pause(on: Level) -> Result<usize, Failure> {
+fn beside_a_pause(on: Level) -> Result<usize> {
     let record = NIC.on(on)?;
     let (from, to) = (BESIDE.0 + us(10_000), BESIDE.1);
     let paused = record.data_within(1, LOSSLESS, (from, ms(800)));
     same("frames of the paused priority from a NIC", paused, 0)?;
     let after = record.data_within(1, LOSSLESS, (ms(800), AGAIN.0));
-    ensure(after > 50, || format!("{after} frames of a NIC once it may go on"))?;
+    ensure!(after > 50, "{after} frames of a NIC once it may go on");
     let (count, gap) = super::back_to_back(&record, 1, from, to);
     let line = to.since(from).as_ps() / FRAME_TIME.as_ps();
-    ensure(count as u64 + 1 >= line && (gap == 0 || record.live.is_some()), || {
-        format!("{count} of {line}, a gap of {gap} ns")
-    })?;
+    let exact = gap == 0 || record.live.is_some();
+    ensure!(count as u64 + 1 >= line && exact, "{count} of {line}, a gap of {gap} ns");
     Ok(count)
 }
 
 /// How long the NIC is silent after a pause that reaches it with its last bit sent at `at`; the frame
 /// under way finishes.
-fn after_pause(record: &Record, at: Instant, quanta: u16) -> Result<String, Failure> {
+fn after_pause(record: &Record, at: Instant, quanta: u16) -> Result<String> {
     let begin = at + CONTROL_TIME + DELAY;
-    let next = record.data(1, LOSSLESS).map(|seen| start(seen, RATE)).find(|first| *first > begin);
+    let next = record.data(1, LOSSLESS).map(|seen| seen.start(RATE)).find(|first| *first > begin);
     lasted(record, begin, next.unwrap_or(Instant::NEVER), quanta)
 }
 
@@ -352,7 +324,7 @@ pub fn refresh(on: Level) -> Finding {
     let record = NIC.on(on)?;
     let from = AGAIN.0 + CONTROL_TIME + DELAY;
     let last = AGAIN.0 + QUANTUM * (u64::from(AGAIN_TIME) / 4 * (AGAIN.1 - 1));
-    let starts = record.starts(1, LOSSLESS, RATE).into_iter();
+    let starts = record.data(1, LOSSLESS).starts(RATE).into_iter();
     let leaked = starts.filter(|at| *at >= from && *at <= last).count();
     same("frames of a NIC between refreshes", leaked, 0)?;
     Ok(format!("XOFF {said} times, none after XON; a NIC that hears {} sends nothing", AGAIN.1))
@@ -365,19 +337,16 @@ pub fn lost_xon(on: Level) -> Finding {
     let alone = after_pause(&record, at, quanta)?;
     let after = (at + QUANTUM * u64::from(quanta) + us(20_000), Instant::NEVER);
     let goes_on = record.data_within(1, LOSSLESS, after);
-    ensure(goes_on > 10, || format!("{goes_on} frames leave when the pause is over"))?;
-    let fabric = if on == Level::Live { String::new() } else { without_xon()? };
+    ensure!(goes_on > 10, "{goes_on} frames leave when the pause is over");
+    let fabric = on.only_engine(without_xon)?;
     Ok(format!("a NIC resumes alone after {alone}, and sends {goes_on} frames{fabric}"))
 }
 
 /// A sender twice as fast as its receiver's line, which misses every XON; how many it missed.
-fn without_xon() -> Result<String, Failure> {
+fn without_xon() -> Result<String> {
     const MESSAGES: u64 = 500;
-    let rest = format!(
-        "{}[[traffic]]\nname = \"all\"\nfrom = \"h1\"\nto = \"h2\"\nsl = 3\nmessages = {MESSAGES}\n\
-         arrivals = \"backlog\"\nsize = \"2048 B\"\ntransport = \"uc\"\n",
-        memory((SHARED_FRAMES, HEADROOM_FRAMES), "", "")
-    );
+    let all = backlog("all", "h1", "h2", &format!("sl = 3\nmessages = {MESSAGES}"));
+    let rest = memory((SHARED_FRAMES, HEADROOM_FRAMES), "", "") + &all;
     let text = Star { nics: 2, link: "pause_time = 200", rest: &rest, ..STAR }.text();
     let text = text.replace("a = \"h1:1\",", "a = \"h1:1\", rate = \"20 Mbps\",");
     let lost = Arc::new(AtomicU64::new(0));
@@ -403,7 +372,7 @@ fn without_xon() -> Result<String, Failure> {
     let ports = readings[0].iter().flat_map(|reading| &reading.ports);
     same("frames dropped", ports.map(|port| port.drops.total()).sum::<u64>(), 0)?;
     let lost = lost.load(Ordering::Relaxed);
-    ensure(lost > 0, || "no XON was lost: the case says nothing".to_owned())?;
+    ensure!(lost > 0, "no XON was lost: the case says nothing");
     let payload = Bytes::new(MESSAGES * 2048).get();
     Ok(format!("; a fabric that loses all {lost} XONs delivers all {payload} octets"))
 }

@@ -34,7 +34,7 @@ fn kinds() -> [(&'static str, u8, Frame, [u8; 2]); 4] {
     ]
 }
 
-fn run(on: Level, priorities: &str) -> Result<Record, Failure> {
+fn run(on: Level, priorities: &str) -> Result<Record> {
     let link = format!("priorities = \"{priorities}\", lossless = [0, 1, 2, 3, 4, 5, 6, 7]");
     let room = memory((SHARED_FRAMES, HEADROOM_FRAMES), "", "");
     let stage = Stage::new(on, &star(8, "450 ms", &link, &room), "s0")?;
@@ -69,7 +69,7 @@ pub fn configured_source(on: Level) -> Finding {
             let lane = record.port(port + 1).lanes[usize::from(priority)];
             same(format!("{what}: sent of the queue"), lane.counters.tx_frames, FRAMES)?;
             let octets = FRAMES * frame.line_size().get();
-            let group = record.port(port).lanes[usize::from(priority)].counters.in_queue.max;
+            let group = record.lane(port, priority).in_queue.max;
             same(format!("{what}: most octets in the buffer"), group, octets)?;
             let queue = lane.counters.out_queue.max;
             same(format!("{what}: most octets in the queue"), queue, octets)?;

@@ -10,8 +10,6 @@ use crate::prelude::*;
 use proto::wire::ethernet::{MacAddress, MacControl, Pfc, plan};
 use testbed::frames::ethernet::{PEER, control, damaged, data, pause, pfc, readdressed, tagged};
 
-static RUN: Shared<Record> = Shared::new(run);
-
 /// When lines are full and the frames of a storm come, so many and so far apart.
 const STORM: (Instant, u64) = (ms(150), 100);
 const STORM_EVERY: Duration = us(4_000);
@@ -22,49 +20,50 @@ const SLOTS: (Instant, Duration) = (ms(150), us(12_000));
 /// A pause that ends well within its slot. Units: quanta.
 const SHORT: u16 = 100;
 
-fn run(on: Level) -> Result<Record, Failure> {
-    let stage = Stage::new(on, &star(8, "700 ms", "obeyed = [3]", &roomy("")), "s0")?;
-    let mut script = Script::default();
-    let empty = MacControl::Pfc(Pfc { reserved: 0, enabled: 0, times: [LONG; 8] });
-    for (port, said) in [(2, pfc(1 << 1, LONG)), (4, pause(LONG)), (6, control(empty))] {
-        for number in 0..STORM.1 {
-            let said = said.clone();
-            script.at(STORM.0 + STORM_EVERY * number, move |bed| bed.send_frame(port, &said));
-        }
-    }
-    script.at(STORM.0, |bed| {
-        for psn in 0..FRAMES {
-            let lanes = [(1, 1), (3, psn as u8 % 8), (5, LOSSLESS)];
-            for (from, priority) in lanes {
-                let frame = data(from.into(), u16::from(from) + 1, priority, psn as u32);
-                bed.enqueue(from, frame.octets);
+static RUN: Shared<Record> = Shared::new(|on| {
+    play(on, &star(8, "700 ms", "obeyed = [3]", &roomy("")), "s0", |script| {
+        let empty = MacControl::Pfc(Pfc { reserved: 0, enabled: 0, times: [LONG; 8] });
+        for (port, said) in [(2, pfc(1 << 1, LONG)), (4, pause(LONG)), (6, control(empty))] {
+            for number in 0..STORM.1 {
+                let said = said.clone();
+                script.at(STORM.0 + STORM_EVERY * number, move |bed| bed.send_frame(port, &said));
             }
         }
-    });
-    for (number, odd) in odd().into_iter().enumerate() {
-        let at = slot(number);
-        script.at(at, move |bed| bed.send_frame(8, &odd.frame));
-        // Its last bit comes while a pause would hold.
-        script.at(at, |bed| feed(bed, (7, 8), LOSSLESS, 1));
-    }
-    stage.run(script)
-}
+        script.at(STORM.0, |bed| {
+            for psn in 0..FRAMES {
+                let lanes = [(1, 1), (3, psn as u8 % 8), (5, LOSSLESS)];
+                for (from, priority) in lanes {
+                    let frame = data(from.into(), u16::from(from) + 1, priority, psn as u32);
+                    bed.enqueue(from, frame.octets);
+                }
+            }
+        });
+        for (number, odd) in odd().into_iter().enumerate() {
+            let at = slot(number);
+            script.at(at, move |bed| bed.send_frame(8, &odd.frame));
+            // Its last bit comes while a pause would hold.
+            script.at(at, |bed| feed(bed, (7, 8), LOSSLESS, 1));
+        }
+    })
+});
 
 fn slot(number: usize) -> Instant {
     SLOTS.0 + SLOTS.1 * number as u64
 }
 
 /// All frames went from `port` to the next at the line's rate, and nothing was lost.
-fn unmoved(record: &Record, port: u8) -> Result<(), Failure> {
+fn unmoved(record: &Record, port: u8) -> Result<()> {
     let (count, gap) = super::back_to_back(record, port, Instant::ZERO, Instant::NEVER);
     same(format!("frames out of port {port}"), count as u64, FRAMES)?;
     let ends: Vec<Instant> = record.packets(port).map(|seen| seen.at).collect();
     let (first, last) = (ends.first().copied(), ends.last().copied());
     let took = last.zip(first).map_or(Duration::ZERO, |(last, first)| last.since(first));
     let line = FRAME_TIME * (FRAMES - 1);
-    ensure(took <= line + record.within(Duration::from_ps(line.as_ps() / 100)), || {
-        format!("port {port}: {took} for {line}, {gap} ns")
-    })?;
+    lies(
+        format!("port {port}, {gap} ns"),
+        took,
+        ..=line + record.within(Duration::from_ps(line.as_ps() / 100)),
+    )?;
     same(format!("losses of port {port}"), record.lost(port), "nothing".to_owned())
 }
 
@@ -153,23 +152,21 @@ fn odd() -> Vec<Odd> {
 }
 
 /// What became of the frames of `case`, one by one; how many there were.
-fn judge(on: Level, case: &str) -> Result<usize, Failure> {
+fn judge(on: Level, case: &str) -> Result<usize> {
     let record = RUN.on(on)?;
     let mut count = 0;
     for (number, odd) in odd().into_iter().enumerate().filter(|(_, odd)| odd.case == case) {
         let (from, to) = (slot(number), slot(number + 1));
         let came = from + FRAME_TIME + DELAY;
         let over = from + CONTROL_TIME + DELAY + QUANTUM * u64::from(SHORT);
-        let left = record.starts(8, LOSSLESS, RATE).into_iter();
+        let left = record.data(8, LOSSLESS).starts(RATE).into_iter();
         let left = left.filter(|at| *at >= from && *at < to).min().unwrap_or(Instant::NEVER);
         let due = if odd.obeyed { over } else { came };
-        let early = left + record.within(us(20)) >= due;
-        ensure(early && left <= due + record.within(us(200)), || {
-            format!("PFC {}: next frame at {left}, due {due}", odd.what)
-        })?;
-        let counted = record.dropped(8, from, to);
+        let early = Instant::from_ps(due.as_ps() - record.within(us(20)).as_ps());
+        lies(format!("frame after PFC {}", odd.what), left, early..=due + record.within(us(200)))?;
+        let counted = record.dropped(8, (from, to));
         let expected: Vec<DropReason> = odd.counted.into_iter().collect();
-        ensure(counted == expected, || format!("PFC {}: counted as {counted:?}", odd.what))?;
+        ensure!(counted == expected, "PFC {}: counted as {counted:?}", odd.what);
         count += 1;
     }
     Ok(count)

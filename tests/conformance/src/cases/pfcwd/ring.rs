@@ -52,7 +52,7 @@ pub fn ring(pause: &str, rest: &str) -> String {
     )
 }
 
-fn read(text: &str) -> Result<Vec<String>, Failure> {
+fn read(text: &str) -> Result<Vec<String>> {
     let scenario = Scenario::parse(text, &[]).map_err(|problems| problems.to_string())?;
     Ok(scenario.warnings.into_iter().map(|warning| warning.message).collect())
 }
@@ -61,7 +61,7 @@ fn read(text: &str) -> Result<Vec<String>, Failure> {
 pub fn found_before_start(_: Level) -> Finding {
     let told = read(&ring("pfc", ""))?;
     let expected = format!("paused buffers can wait in a circle: {}", CIRCLE.join(" → "));
-    ensure(told == [expected.as_str()], || format!("told are {told:?}, expected {expected:?}"))?;
+    ensure!(told == [expected.as_str()], "told are {told:?}, expected {expected:?}");
     let all = "[[fabric.route]]\nat = \"s0\"\nto = [\"h2a\", \"h2b\"]\nport = 4\n\
                [[fabric.route]]\nat = \"s1\"\nto = [\"h0a\", \"h0b\"]\nport = 4\n\
                [[fabric.route]]\nat = \"s2\"\nto = [\"h1a\", \"h1b\"]\nport = 4\n";
@@ -86,11 +86,13 @@ pub fn seen_at_run_time(on: Level) -> Finding {
     let stuck = STUCK.on(on)?;
     let experiment = &stuck.experiment;
     let [found] = &experiment.result.deadlocks[..] else {
-        return Err(format!("{} deadlocks were found", experiment.result.deadlocks.len()).into());
+        bail!("{} deadlocks were found", experiment.result.deadlocks.len());
     };
-    ensure(found.circle == CIRCLE && found.tc == 3 && found.over_ps.is_none(), || {
-        format!("found is {found:?}")
-    })?;
+    same(
+        "the circle",
+        (&found.circle[..], found.tc, found.over_ps),
+        (&CIRCLE.map(str::to_owned)[..], 3, None),
+    )?;
     // Zero progress: each output of the circle has been held since before it was found.
     let bin = experiment.lab.plan.bin;
     let recordings = experiment.outcome.recordings.iter();
@@ -103,16 +105,13 @@ pub fn seen_at_run_time(on: Level) -> Finding {
         hold.map(|hold| hold.from.as_ps())
     });
     let last = ends.iter().copied().max().flatten();
-    let last = last.ok_or_else(|| "an output of the circle was not held".to_owned())?;
+    let last = last.ok_or("an output of the circle was not held")?;
     let within = (bin * (BINS + 1)).as_ps();
-    ensure(ends.iter().all(Option::is_some) && found.at_ps.saturating_sub(last) <= within, || {
-        format!("closed at {last} ps, found at {} ps, within {within} is due", found.at_ps)
-    })?;
+    lies("ps from the last hold", found.at_ps.saturating_sub(last), ..=within)?;
     let events = stuck.events.lines().filter(|line| line.contains("\"deadlock\""));
     let events: Vec<_> = events.collect();
-    ensure(events.len() == 1 && events[0].contains("[\"s0:3\",\"s1:3\",\"s2:3\"]"), || {
-        format!("events.jsonl tells of {events:?}")
-    })?;
+    same("deadlocks in events.jsonl", events.len(), 1)?;
+    ensure!(events[0].contains("[\"s0:3\",\"s1:3\",\"s2:3\"]"), "told is {events:?}");
     if on == Level::Engine {
         let lossy = Fabric::run(on, &ring("none", ""), SLOWED)?;
         same("deadlocks where nothing pauses", lossy.experiment.result.deadlocks.len(), 0)?;
@@ -120,9 +119,9 @@ pub fn seen_at_run_time(on: Level) -> Finding {
     let broken = BROKEN.on(on)?;
     let deadlocks = &broken.experiment.result.deadlocks;
     let over = deadlocks.iter().filter(|found| found.over_ps.is_some()).count();
-    ensure(over > 0, || format!("with a watchdog the deadlocks are {deadlocks:?}"))?;
+    ensure!(over > 0, "with a watchdog the deadlocks are {deadlocks:?}");
     // One may stand when the run ends.
-    ensure(over + 1 >= deadlocks.len(), || format!("with a watchdog: {deadlocks:?}"))?;
+    ensure!(over + 1 >= deadlocks.len(), "with a watchdog: {deadlocks:?}");
     same("circles of other outputs", deadlocks.iter().any(|found| found.circle != CIRCLE), false)?;
     Ok(format!(
         "{} named after {} ps; with a watchdog {over} over",

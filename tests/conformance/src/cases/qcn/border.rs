@@ -2,10 +2,8 @@
 
 use super::{qcn, star};
 use crate::prelude::*;
-use crate::stimulus::slot;
+use crate::stimulus::{Expected, Stimulus, judge, schedule, slot};
 use testbed::frames::congestion::{CNPV, marks, sent, with_flow};
-
-static RUN: Shared<Record> = Shared::new(run);
 
 /// Ports, how they defend the CNPV, and whether tags go out there.
 const PORTS: [(u8, &str, bool); 4] = [
@@ -19,16 +17,21 @@ const OTHER: u8 = 5;
 const LENGTH: usize = 1_000;
 const FLOW: u16 = 7;
 
-/// What comes in, by which port it leaves, and what leaves.
-fn stimuli() -> Vec<(String, u8, Frame, Frame)> {
+/// What comes in, and what leaves by which port.
+fn stimuli() -> Vec<Stimulus> {
     let mut all = Vec::new();
     for (port, defence, keeps) in PORTS {
         for pcp in [CNPV, OTHER] {
             let plain = sent(1, port, pcp, LENGTH);
             let tagged = with_flow(plain.clone(), FLOW);
-            let left = if keeps || pcp == OTHER { tagged.clone() } else { plain.clone() };
-            all.push((format!("{defence}, priority {pcp}, tagged"), port, tagged, left));
-            all.push((format!("{defence}, priority {pcp}"), port, plain.clone(), plain));
+            let left = if keeps || pcp == OTHER { &tagged } else { &plain };
+            let mut add = |what: &str, comes: &Frame, leaves: &Frame| {
+                let expected = Expected::Sent(port, leaves.octets.clone());
+                let what = format!("{defence}, priority {pcp}{what}");
+                all.push(Stimulus::new("QCN-07", what, comes.octets.clone(), expected));
+            };
+            add(", tagged", &tagged, left);
+            add("", &plain, &plain);
         }
     }
     all
@@ -42,28 +45,15 @@ fn domain(ports: &[(u8, &str)]) -> String {
     format!("cnpv = [{CNPV}], ports = [{}]", ports.collect::<String>())
 }
 
-fn run(on: Level) -> Result<Record, Failure> {
+static RUN: Shared<Record> = Shared::new(|on| {
     let domain = domain(&PORTS.map(|(port, defence, _)| (port, defence)));
-    let stage = Stage::new(on, &star(5, "300 ms", &domain, &qcn("")), "s0")?;
-    let mut script = Script::default();
-    for (number, (_, _, frame, _)) in stimuli().into_iter().enumerate() {
-        script.at(slot(number), move |bed| bed.send_frame(1, &frame));
-    }
-    stage.run(script)
-}
+    play(on, &star(5, "300 ms", &domain, &qcn("")), "s0", |script| schedule(script, &stimuli()))
+});
 
 /// QCN-07.
 pub fn tag_removal(on: Level) -> Finding {
     let record = RUN.on(on)?;
-    for (number, (what, port, _, expected)) in stimuli().into_iter().enumerate() {
-        let here = slot(number)..slot(number + 1);
-        let left = record.all_packets().filter(|seen| here.contains(&seen.at));
-        let left: Vec<_> = left.map(|seen| (seen.port, &seen.frame.octets)).collect();
-        ensure(left == [(port, &expected.octets)], || {
-            let left = left.iter().map(|(port, octets)| (*port, octets.len()));
-            format!("{what}: {:?} leave", left.collect::<Vec<_>>())
-        })?;
-    }
+    judge("QCN-07", &stimuli(), &record)?;
     record.nothing_lost(&[])?;
     Ok("removed at edge and interior, not an octet else; kept inside, and on every other priority"
         .to_owned())
@@ -75,23 +65,20 @@ pub fn defence_modes(on: Level) -> Finding {
     const OWED: [(u8, &str, u8); 4] =
         [(1, "disabled", 3), (2, "edge", 2), (3, "interior", 3), (4, "interior-ready", 3)];
     let domain = domain(&OWED.map(|(port, defence, _)| (port, defence)));
-    let stage = Stage::new(on, &star(5, "500 ms", &domain, &qcn("")), "s0")?;
-    let mut script = Script::default();
-    for (port, pcp) in (1..=4).flat_map(|port| (0..8).map(move |pcp| (port, pcp))) {
-        let frame = with_flow(sent(port.into(), 5, pcp, LENGTH), FLOW);
-        let at = slot(usize::from(port - 1) * 8 + usize::from(pcp));
-        script.at(at, move |bed| bed.send_frame(port, &frame));
-    }
-    let record = stage.run(script)?;
+    let record = play(on, &star(5, "500 ms", &domain, &qcn("")), "s0", |script| {
+        for (port, pcp) in (1..=4).flat_map(|port| (0..8).map(move |pcp| (port, pcp))) {
+            let frame = with_flow(sent(port.into(), 5, pcp, LENGTH), FLOW);
+            let at = slot(usize::from(port - 1) * 8 + usize::from(pcp));
+            script.at(at, move |bed| bed.send_frame(port, &frame));
+        }
+    })?;
     let mut left = record.packets(5);
     for (_, defence, owed) in OWED {
         for pcp in 0..8 {
             let seen = left.next().ok_or_else(|| format!("{defence}: a frame is missing"))?;
             let found = marks(&seen.frame)?.map(|(pcp, _)| pcp);
             let expected = if pcp == CNPV { owed } else { pcp };
-            ensure(found == Some(expected), || {
-                format!("{defence}, {pcp}: {found:?}, expected {expected}")
-            })?;
+            same(format!("{defence}: what becomes of {pcp}"), found, Some(expected))?;
         }
     }
     same("frames more", left.count(), 0)?;

@@ -13,11 +13,7 @@ const LARGEST: i64 = (2 * WEIGHT + 1) * SET_POINT;
 const MANY: Bytes = Bytes::new(200_000);
 
 /// A frame of `size` comes to a queue of so many octets.
-fn come(
-    point: &mut dyn CongestionPoint,
-    size: Bytes,
-    queue: i64,
-) -> Result<Option<CnmBody>, Failure> {
+fn come(point: &mut dyn CongestionPoint, size: Bytes, queue: i64) -> Result<Option<CnmBody>> {
     let sample = QueueSample {
         ingress: PortNumber::from_index(1),
         queue: Bytes::new(queue.unsigned_abs()),
@@ -34,7 +30,7 @@ fn come(
 }
 
 /// The queue was `before` at one sample and is `queue` at the next: what is said then.
-fn after(before: i64, queue: i64) -> Result<Option<CnmBody>, Failure> {
+fn after(before: i64, queue: i64) -> Result<Option<CnmBody>> {
     let mut point = congestion_point("")?;
     come(&mut *point, MANY, before)?;
     come(&mut *point, MANY, queue)
@@ -56,11 +52,11 @@ pub fn value(_: Level) -> Finding {
             let said = after(before, queue)?.map_or(0, |body| body.quantized_feedback);
             let owed = expected(before, queue);
             told += u32::from(said > 0);
-            ensure(said == owed, || format!("{before} to {queue}: {said}, expected {owed}"))?;
+            ensure!(said == owed, "{before} to {queue}: {said}, expected {owed}");
         }
     }
     let vector = after(26_000, 52_000)?.map(|body| body.quantized_feedback);
-    ensure(vector == Some(38), || format!("26000 to 52000 is {vector:?}, expected 38"))?;
+    ensure!(vector == Some(38), "26000 to 52000 is {vector:?}, expected 38");
     Ok(format!("{} pairs of queues exact, {told} of them told; 26000 to 52000 is 38", 201 * 201))
 }
 
@@ -75,13 +71,13 @@ pub fn interval(_: Level) -> Finding {
         let quantized = (band as i64 * 8 + 4).min(63);
         let queue = SET_POINT + quantized * LARGEST / 63;
         let mut point = congestion_point("cp_q_sp = \"26000 B\"")?;
-        let next = |point: &mut dyn CongestionPoint| -> Result<u64, Failure> {
+        let next = |point: &mut dyn CongestionPoint| -> Result<u64> {
             for n in 1..=200_000 / STEP {
                 if come(point, Bytes::new(STEP), queue)?.is_some() {
                     return Ok(n * STEP);
                 }
             }
-            Err("no sample in 200 KB".to_owned().into())
+            Err("no sample in 200 KB".into())
         };
         next(&mut *point)?;
         // What the first sample found is of a queue that has just grown; the second is the band's.
@@ -91,13 +87,13 @@ pub fn interval(_: Level) -> Finding {
             let octets = next(&mut *point)?;
             sum += octets;
             let range = base * 85 / 100..=base * 115 / 100 + STEP;
-            ensure(range.contains(&octets), || format!("band {band}: {octets} of {base}"))?;
+            ensure!(range.contains(&octets), "band {band}: {octets} of {base}");
         }
         // Half a frame is due to the resolution.
         let mean = sum as f64 / INTERVALS as f64 - STEP as f64 / 2.0;
         let off = (mean / base as f64 - 1.0).abs();
         worst = worst.max(off);
-        ensure(off <= 0.02, || format!("band {band}: {mean:.0} in the mean, expected {base}"))?;
+        ensure!(off <= 0.02, "band {band}: {mean:.0} in the mean, expected {base}");
     }
     Ok(format!("8 bands of {INTERVALS} intervals, means off by {:.2} % at most", worst * 100.0))
 }
@@ -112,7 +108,7 @@ pub fn fields(_: Level) -> Finding {
     ];
     for (before, queue, owed) in cases {
         let said = after(before, queue)?.map(|body| (body.q_offset, body.q_delta));
-        ensure(said == Some(owed), || format!("{before} to {queue}: {said:?}, expected {owed:?}"))?;
+        ensure!(said == Some(owed), "{before} to {queue}: {said:?}, expected {owed:?}");
     }
     Ok("both signs of both fields, and saturation".to_owned())
 }

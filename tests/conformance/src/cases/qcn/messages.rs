@@ -10,7 +10,6 @@ use testbed::frames::congestion::{CNM, CNPV, Message, message, opinion, sent};
 /// Sampled at least every 1.4 KB, and always above the set point.
 const EAGER: &str = "cp_q_sp = \"100 B\"\ncp_sample_base = \"10 KB\"";
 
-static TOLD: Shared<Record> = Shared::new(told);
 static NAMED: [Shared<Record>; 2] = [Shared::new(named), Shared::new(named)];
 
 /// The port whose queue stands, and a priority outside the domain of [`TOLD`].
@@ -46,54 +45,48 @@ fn press(bed: &mut dyn Bed, (from, to): (u8, u8), pcp: u8, count: u32) {
     }
 }
 
-fn told(on: Level) -> Result<Record, Failure> {
+static TOLD: Shared<Record> = Shared::new(|on| {
     let domain = format!("cnpv = [{CNPV}], cnm_priority = {CNM}");
-    let stage = Stage::new(on, &star(OUT, "700 ms", &domain, &qcn(EAGER)), "s0")?;
-    let mut script = Script::default();
-    for (from, at) in TURNS {
-        script.at(at, move |bed| {
+    play(on, &star(OUT, "700 ms", &domain, &qcn(EAGER)), "s0", |script| {
+        for (from, at) in TURNS {
+            script.at(at, move |bed| {
+                for _ in 0..COUNT {
+                    press(bed, (from, OUT), CNPV, 1);
+                    press(bed, (from, OUT), OTHER, 1);
+                }
+            });
+        }
+        script.at(MIXED, |bed| press(bed, (3, OUT), OTHER, 2 * COUNT));
+        script.at(MESSAGES, |bed| {
+            let cnm = opinion(address(OUT), OUT.into());
+            let from = plan::mac(Lid::new(1));
             for _ in 0..COUNT {
-                press(bed, (from, OUT), CNPV, 1);
-                press(bed, (from, OUT), OTHER, 1);
+                bed.enqueue(1, message(cnm, (from, OUT.into()), CNPV, LENGTH).octets);
             }
         });
-    }
-    script.at(MIXED, |bed| press(bed, (3, OUT), OTHER, 2 * COUNT));
-    script.at(MESSAGES, |bed| {
-        let cnm = opinion(address(OUT), OUT.into());
-        let from = plan::mac(Lid::new(1));
-        for _ in 0..COUNT {
-            bed.enqueue(1, message(cnm, (from, OUT.into()), CNPV, LENGTH).octets);
-        }
-    });
-    script.at(GROUP, |bed| {
-        for _ in 0..COUNT {
-            let mut group = sent(1, OUT, CNPV, LENGTH);
-            group.octets[6] |= 1;
-            bed.enqueue(1, group.octets);
-        }
-    });
-    script.at(SHUT, |bed| bed.pfc(1, 1 << CNPV, LONG));
-    script.at(FILL, |bed| {
-        press(bed, (3, 1), CNPV, COUNT);
-        press(bed, (1, OUT), CNPV, COUNT);
-    });
-    script.at(OPEN, |bed| {
-        bed.pfc(1, 1 << CNPV, 0);
-        press(bed, (1, OUT), CNPV, COUNT);
-    });
-    stage.run(script)
-}
+        script.at(GROUP, |bed| {
+            for _ in 0..COUNT {
+                let mut group = sent(1, OUT, CNPV, LENGTH);
+                group.octets[6] |= 1;
+                bed.enqueue(1, group.octets);
+            }
+        });
+        script.at(SHUT, |bed| bed.pfc(1, 1 << CNPV, LONG));
+        script.at(FILL, |bed| {
+            press(bed, (3, 1), CNPV, COUNT);
+            press(bed, (1, OUT), CNPV, COUNT);
+        });
+        script.at(OPEN, |bed| {
+            bed.pfc(1, 1 << CNPV, 0);
+            press(bed, (1, OUT), CNPV, COUNT);
+        });
+    })
+});
 
 /// The messages that left `port` in `[from, to)`, each with what all have in common; and when they did.
-fn heard(
-    record: &Record,
-    port: u8,
-    from: Instant,
-    to: Instant,
-) -> Result<Vec<(Instant, Message)>, Failure> {
+fn heard(record: &Record, port: u8, from: Instant, to: Instant) -> Result<Vec<(Instant, Message)>> {
     let mut all = Vec::new();
-    for seen in record.between(port, from, to) {
+    for seen in record.packets(port).within((from, to)) {
         if let Some(message) = Message::of(&seen.frame)? {
             let header = message.preface.envelope.header;
             same("DA", header.destination, plan::mac(Lid::new(port.into())))?;
@@ -111,7 +104,7 @@ pub fn only_controlled(on: Level) -> Finding {
     let mut told = 0;
     for port in [1, 2] {
         let here = heard(&record, port, MIXED, MESSAGES)?;
-        ensure(here.len() > 5, || format!("adapter {port} receives {} messages", here.len()))?;
+        ensure!(here.len() > 5, "adapter {port} receives {} messages", here.len());
         for (_, Message { preface, cnm }) in &here {
             same("SA", preface.envelope.header.source, address(OUT))?;
             same("priority of what is sampled", cnm.encapsulated_priority.get(), CNPV)?;
@@ -148,11 +141,11 @@ pub fn priority_of_messages(on: Level) -> Finding {
     same("frames that leave the queue", data.len(), COUNT as usize)?;
     same("frames that pass the pause", data.iter().filter(|at| **at < OPEN).count(), 0)?;
     let past = heard(&record, 1, SHUT, OPEN)?.len();
-    ensure(past > 5, || format!("{past} messages while data was paused"))?;
+    ensure!(past > 5, "{past} messages while data was paused");
     // Opened, the queue is still long when the first of these messages leave.
     let last = data.last().copied().unwrap_or(OPEN);
     let between = heard(&record, 1, OPEN, last)?.len();
-    ensure(between > 3, || format!("{between} messages while the queue was sent"))?;
+    ensure!(between > 3, "{between} messages while the queue was sent");
     Ok(format!("{past} messages past {COUNT} frames that are paused, {between} between others"))
 }
 
@@ -160,20 +153,19 @@ pub fn priority_of_messages(on: Level) -> Finding {
 const QUEUES: [(u8, u8, Instant); 4] =
     [(3, CNPV, ms(100)), (3, OTHER, ms(160)), (OUT, CNPV, ms(220)), (OUT, OTHER, ms(280))];
 
-fn named(on: Level) -> Result<Record, Failure> {
+fn named(on: Level) -> Result<Record> {
     let domain = format!("cnpv = [{CNPV}, {OTHER}], cnm_priority = {CNM}");
-    let stage = Stage::new(on, &star(OUT, "400 ms", &domain, &qcn(EAGER)), "s0")?;
-    let mut script = Script::default();
-    for (port, priority, at) in QUEUES {
-        script.at(at, move |bed| {
-            [1, 2].into_iter().for_each(|from| press(bed, (from, port), priority, COUNT));
-        });
-    }
-    stage.run(script)
+    play(on, &star(OUT, "400 ms", &domain, &qcn(EAGER)), "s0", |script| {
+        for (port, priority, at) in QUEUES {
+            script.at(at, move |bed| {
+                [1, 2].into_iter().for_each(|from| press(bed, (from, port), priority, COUNT));
+            });
+        }
+    })
 }
 
 /// The name under which each queue was spoken of, by port and priority.
-fn names(record: &Record) -> Result<BTreeMap<(u8, u8), u64>, Failure> {
+fn names(record: &Record) -> Result<BTreeMap<(u8, u8), u64>> {
     let mut names = BTreeMap::new();
     for source in [1, 2] {
         for (_, Message { cnm, .. }) in heard(record, source, Instant::ZERO, Instant::NEVER)? {
@@ -193,8 +185,8 @@ pub fn cpid(on: Level) -> Finding {
     let owed = QUEUES.map(|(port, priority, _)| {
         ((port, priority), address(port).number() << 16 | u64::from(priority))
     });
-    ensure(first == BTreeMap::from(owed), || format!("{first:x?}, expected {owed:x?}"))?;
+    ensure!(first == BTreeMap::from(owed), "{first:x?}, expected {owed:x?}");
     let again = names(&*again.on(on)?)?;
-    ensure(first == again, || format!("{first:x?}, after a restart {again:x?}"))?;
+    ensure!(first == again, "{first:x?}, after a restart {again:x?}");
     Ok("port address and priority: four points, four names, the same of a second daemon".to_owned())
 }

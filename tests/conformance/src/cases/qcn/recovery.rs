@@ -14,11 +14,12 @@ fn ms(n: u64) -> Instant {
     Instant::ZERO + Duration::from_us(n * 1_000)
 }
 
-fn tell(point: &mut dyn ReactionPoint, feedback: u8, at: Instant) -> Result<(), Failure> {
-    let cpid = CongestionPointId::new(1).ok_or_else(|| "1 is not zero".to_owned())?;
+fn tell(point: &mut dyn ReactionPoint, feedback: u8, at: Instant) -> Result<()> {
+    let cpid = CongestionPointId::new(1).ok_or("1 is not zero")?;
     let body = CnmBody { quantized_feedback: feedback, cpid, q_offset: 0, q_delta: 0 };
     let heard = point.on_notification(&Notification::Cnm(body), at);
-    ensure(heard == Heard::Taken, || format!("QntzFb {feedback} was {heard:?}"))
+    ensure!(heard == Heard::Taken, "QntzFb {feedback} was {heard:?}");
+    Ok(())
 }
 
 fn rate(point: &dyn ReactionPoint) -> f64 {
@@ -67,9 +68,10 @@ impl Reference {
     }
 }
 
-fn agree(point: &dyn ReactionPoint, reference: &Reference, when: &str) -> Result<(), Failure> {
+fn agree(point: &dyn ReactionPoint, reference: &Reference, when: &str) -> Result<()> {
     let (found, owed) = (rate(point), reference.current);
-    ensure((found - owed).abs() <= ROUNDING, || format!("{when}: {found}, expected {owed:.1}"))
+    ensure!((found - owed).abs() <= ROUNDING, "{when}: {found}, expected {owed:.1}");
+    Ok(())
 }
 
 /// QCN-09.
@@ -88,14 +90,14 @@ pub fn decrease(_: Level) -> Finding {
             // Each cut rounds once more.
             let (found, owed) = (rate(&*point), reference.current);
             let close = (found - owed).abs() <= ROUNDING + f64::from(n);
-            ensure(close, || format!("QntzFb {feedback}, cut {n}: {found}, expected {owed:.1}"))?;
+            ensure!(close, "QntzFb {feedback}, cut {n}: {found}, expected {owed:.1}");
         }
     }
     let mut point = reaction_point("")?;
-    let cpid = CongestionPointId::new(1).ok_or_else(|| "1 is not zero".to_owned())?;
+    let cpid = CongestionPointId::new(1).ok_or("1 is not zero")?;
     let nothing = CnmBody { quantized_feedback: 0, cpid, q_offset: 0, q_delta: 0 };
     let heard = point.on_notification(&Notification::Cnm(nothing), ms(0));
-    ensure(heard == Heard::Refused && point.is_released(), || format!("QntzFb 0 was {heard:?}"))?;
+    ensure!(heard == Heard::Refused && point.is_released(), "QntzFb 0 was {heard:?}");
     Ok("63 feedbacks, 40 cuts each, down to rpgMinRate; 0 refused".to_owned())
 }
 
@@ -115,7 +117,7 @@ pub fn recovery(_: Level) -> Finding {
     let (mut octets, mut due) = (150_000i64, ms(15));
     let (mut now, mut expiries) = (ms(0), 0);
     while !point.is_released() {
-        ensure(now < ms(2_000), || format!("not released after 2 s: {} bit/s", rate(&*point)))?;
+        ensure!(now < ms(2_000), "not released after 2 s: {} bit/s", rate(&*point));
         now = now + FRAME.time_at(point.state().rate);
         while due <= now {
             point.handle_timeout(due);
@@ -134,9 +136,9 @@ pub fn recovery(_: Level) -> Finding {
         }
         agree(&*point, &reference, &format!("expiry {expiries}"))?;
     }
-    ensure(point.poll_timeout().is_none(), || "a released limiter has a timer".to_owned())?;
+    ensure!(point.poll_timeout().is_none(), "a released limiter has a timer");
     let (bytes, times) = (reference.byte_stage, reference.time_stage);
-    ensure(bytes > 5 && times > 5, || "hyper increase was not reached".to_owned())?;
+    ensure!(bytes > 5 && times > 5, "hyper increase was not reached");
     let stages = format!("{bytes} byte stages and {times} of the timer");
     Ok(format!("{stages}, exact, then released at {} ms", now.since(ms(0)).as_ps() / 1_000_000_000))
 }

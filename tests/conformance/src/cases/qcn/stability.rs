@@ -2,7 +2,6 @@
 
 use super::qcn;
 use crate::prelude::*;
-use std::fmt::Write;
 
 static RUN: Shared<Fabric> = Shared::new(run);
 
@@ -34,17 +33,14 @@ fn text(on: Level) -> String {
     for (number, (sources, share)) in (0u64..).zip(OUTPUTS) {
         let (sink, last) = (first + number, from + sources - 1);
         let port = sink + 1;
-        let _ = write!(
-            rest,
-            "[[traffic]]\nname = \"into-{sources}\"\nfrom = \"h[{from}-{last}]\"\nto = \"h{sink}\"\n\
-             arrivals = \"backlog\"\nsize = \"1500 B\"\ntransport = \"test\"\n\
-             [[measure]]\nname = \"queue-{sources}\"\nof = \"queue\"\nat = \"s0:{port}\"\n\
-             from = \"{settled}\"\nper = \"{set_point}\"\n\
-             [[measure]]\nname = \"line-{sources}\"\nof = \"throughput\"\nat = \"h{sink}:rx\"\n\
-             from = \"{settled}\"\nper = \"line\"\n"
-        );
+        let keys = "arrivals = \"backlog\"\nsize = \"1500 B\"\ntransport = \"test\"";
+        let (per_point, per_line) = (format!("per = \"{set_point}\""), "per = \"line\"");
+        let [name, queue, line] = ["into", "queue", "line"].map(|what| format!("{what}-{sources}"));
+        rest += &traffic(&name, &format!("h[{from}-{last}]"), &format!("h{sink}"), keys);
+        rest += &measure(&queue, "queue", &format!("s0:{port}"), settled, &per_point);
+        rest += &measure(&line, "throughput", &format!("h{sink}:rx"), settled, per_line);
         if share < 1.0 {
-            let _ = write!(service, "{{ at = \"s0:{port}\", rate = \"{} Gbps\" }}, ", share * 10.0);
+            service += &format!("{{ at = \"s0:{port}\", rate = \"{} Gbps\" }}, ", share * 10.0);
         }
         from += sources;
     }
@@ -56,14 +52,13 @@ fn text(on: Level) -> String {
          link = {{ rate = \"10 Gbps\", delay = \"0.125 mtu\", pause = \"pause\", priorities = \"pcp\" }}\n\
          nic = {{ cn_tags = true }}\n\
          [fabric.switch]\nmemory = \"per-input\"\nbuffer = \"600 KB\"\nheadroom = \"15 KB\"\n\
-         cn = {{ cnpv = [3] }}\nservice = [{service}]\n{}{rest}\
-         [[measure]]\nname = \"pauses\"\nof = \"count\"\nat = \"*\"\nfrom = \"{settled}\"\n\
-         counter = \"pauses\"\nreduce = \"sum\"\n",
-        qcn(params)
+         cn = {{ cnpv = [3] }}\nservice = [{service}]\n{}{rest}{}",
+        qcn(params),
+        measure("pauses", "count", "*", settled, "counter = \"pauses\"\nreduce = \"sum\"")
     )
 }
 
-fn run(on: Level) -> Result<Fabric, Failure> {
+fn run(on: Level) -> Result<Fabric> {
     Fabric::run(on, &text(on), SLOWED)
 }
 
@@ -74,10 +69,8 @@ pub fn stability(on: Level) -> Finding {
     for (sources, share) in OUTPUTS {
         let queue = fabric.measure(&format!("queue-{sources}"))?;
         let idle = 1.0 - fabric.measure(&format!("line-{sources}"))? / share;
-        ensure((0.5..=1.5).contains(&queue), || {
-            format!("{sources} sources: a queue of {queue:.2}")
-        })?;
-        ensure(idle <= 0.05, || format!("{sources} sources: {idle:.3} idle"))?;
+        ensure!((0.5..=1.5).contains(&queue), "{sources} sources: a queue of {queue:.2}");
+        ensure!(idle <= 0.05, "{sources} sources: {idle:.3} idle");
         seen.push(format!("{sources}: {queue:.2} cpQSp, {:.1} % idle", idle.max(0.0) * 100.0));
     }
     same("pauses", fabric.measure("pauses")?, 0.0)?;

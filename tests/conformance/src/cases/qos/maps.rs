@@ -92,7 +92,7 @@ fn said(map: &Map) -> Vec<(Frame, u8)> {
     (0..8).flat_map(pcps).chain(bare.map(|frame| (frame, *other))).collect()
 }
 
-fn run(on: Level, map: &Map) -> Result<Record, Failure> {
+fn run(on: Level, map: &Map) -> Result<Record> {
     let link = format!("priorities = \"{}\"", map.source);
     let stage = Stage::new(on, &star(OUT, "600 ms", &link, &roomy("")), "s0")?;
     let stage = Stage { switch: map.switch, ..stage };
@@ -101,24 +101,21 @@ fn run(on: Level, map: &Map) -> Result<Record, Failure> {
     for (number, (frame, _)) in (0u64..).zip(said(map)) {
         script.at(COME + COME_EVERY * number, move |bed| bed.send_frame(1, &frame));
     }
-    for priority in 0..8u8 {
-        let at = OPEN + OPEN_FOR * u64::from(priority);
-        script.at(at, move |bed| bed.pfc(OUT, 1 << priority, 0));
-    }
+    script.every(OPEN, OPEN_FOR, 8, |bed, priority| bed.pfc(OUT, 1 << priority, 0));
     stage.run(script)
 }
 
 /// Each frame left by its queue, in order, unchanged, and no other port; how many there were.
-fn queues(record: &Record, map: &Map) -> Result<usize, Failure> {
+fn queues(record: &Record, map: &Map) -> Result<usize> {
     let said = said(map);
     for priority in 0..8u8 {
         let from = OPEN + OPEN_FOR * u64::from(priority);
-        let left = record.between(OUT, from, from + OPEN_FOR);
+        let left = record.packets(OUT).within((from, from + OPEN_FOR));
         let left: Vec<_> = left.map(|seen| &seen.frame.octets).collect();
         let expected = said.iter().filter(|(_, of)| *of == priority);
         let expected: Vec<_> = expected.map(|(frame, _)| &frame.octets).collect();
-        ensure(left == expected, || format!("queue {priority} sends {} frames", left.len()))?;
-        let counted = record.port(OUT).lanes[usize::from(priority)].counters.tx_frames;
+        ensure!(left == expected, "queue {priority} sends {} frames", left.len());
+        let counted = record.lane(OUT, priority).tx_frames;
         same(format!("counter of queue {priority}"), counted as usize, expected.len())?;
     }
     for port in 1..OUT {
@@ -129,12 +126,12 @@ fn queues(record: &Record, map: &Map) -> Result<usize, Failure> {
 }
 
 /// Each frame was in the group of its priority: octets that stood there, and frames counted.
-fn groups(record: &Record, map: &Map) -> Result<(), Failure> {
+fn groups(record: &Record, map: &Map) -> Result<()> {
     let said = said(map);
     for priority in 0..8u8 {
         let here = said.iter().filter(|(_, of)| *of == priority);
         let octets: u64 = here.clone().map(|(frame, _)| frame.line_size().get()).sum();
-        let lane = record.port(1).lanes[usize::from(priority)].counters;
+        let lane = record.lane(1, priority);
         same(format!("frames of group {priority}"), lane.rx_frames as usize, here.count())?;
         same(format!("most octets of group {priority}"), lane.in_queue.max, octets)?;
     }
@@ -142,11 +139,11 @@ fn groups(record: &Record, map: &Map) -> Result<(), Failure> {
 }
 
 /// QOS-01 and QOS-02: a scenario's maps on both levels, all on the virtual clock.
-fn judge(on: Level, look: fn(&Record, &Map) -> Result<(), Failure>) -> Result<usize, Failure> {
+fn judge(on: Level, look: fn(&Record, &Map) -> Result<()>) -> Result<usize> {
     for (map, shared) in MAPS.iter().zip(&RUNS) {
         look(&*shared.on(on)?, map)?;
     }
-    let others = if on == Level::Live { &[][..] } else { &MAPS[RUNS.len()..] };
+    let others = on.swept(&MAPS[RUNS.len()..]);
     for map in others {
         look(&run(on, map)?, map)?;
     }

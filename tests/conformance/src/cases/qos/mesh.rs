@@ -15,19 +15,20 @@ fn scale(on: Level) -> (u8, u64) {
     if on == Level::Live { (4, 8) } else { (6, 6) }
 }
 
-fn mesh(on: Level, lossless: bool) -> Result<Fabric, Failure> {
+fn mesh(on: Level, lossless: bool) -> Result<Fabric> {
     let (nics, messages) = scale(on);
     // A NIC hears XOFF when its process is woken: headroom for 25 ms of that.
     let mut rest = if lossless { memory((4, 16), "", "") } else { roomy("") };
     rest += "nic = { dscp = [0, 8, 16, 24, 32, 40, 48, 56, 0, 0, 0, 0, 0, 0, 0, 0] }\n";
     for (from, to) in pairs(nics) {
         for priority in 0..8 {
-            rest += &format!(
-                "[[traffic]]\nname = \"h{from}-h{to}-{priority}\"\nfrom = \"h{from}\"\nto = \"h{to}\"\n\
-                 arrivals = \"backlog\"\nsize = \"{SIZE} B\"\nmessages = {messages}\nsl = {priority}\n\
-                 transport = \"{}\"\n",
-                if priority < 4 { "rc" } else { "uc" }
+            let service = if priority < 4 { "rc" } else { "uc" };
+            let keys = format!(
+                "arrivals = \"backlog\"\nsize = \"{SIZE} B\"\nmessages = {messages}\n\
+                 sl = {priority}\ntransport = \"{service}\""
             );
+            let ends = [from, to].map(|number| format!("h{number}"));
+            rest += &traffic(&format!("h{from}-h{to}-{priority}"), &ends[0], &ends[1], &keys);
         }
     }
     let (technology, link) = match lossless {
@@ -45,16 +46,16 @@ fn pairs(nics: u8) -> impl Iterator<Item = (u8, u8)> {
 }
 
 /// All was delivered, and both ends of every cable agree; the pauses that the switch has sent.
-fn delivered(on: Level, fabric: &Fabric) -> Result<u64, Failure> {
+fn delivered(on: Level, fabric: &Fabric) -> Result<u64> {
     let (nics, messages) = scale(on);
     let sum = &fabric.experiment.result.conservation;
-    ensure(sum.closes(), || format!("{sum:?} does not close"))?;
+    ensure!(sum.closes(), "{sum:?} does not close");
     same("frames dropped", fabric.dropped(), 0)?;
     same("frames standing anywhere at the end", sum.buffered, 0)?;
     let mut pauses = 0;
     for host in 1..=nics {
         let name = format!("h{host}");
-        let reading = fabric.reading(&name).ok_or_else(|| format!("no reading of {name}"))?;
+        let reading = fabric.reading(&name)?;
         same(
             format!("flows received by {name}"),
             reading.receptions.len(),
@@ -74,7 +75,7 @@ fn delivered(on: Level, fabric: &Fabric) -> Result<u64, Failure> {
             same(what("octets out"), far.rx_bytes, near.tx_bytes)?;
             same(what("frames in"), near.rx_frames, far.tx_frames)?;
             same(what("octets in"), near.rx_bytes, far.tx_bytes)?;
-            ensure(near.tx_frames > 0, || format!("priority {priority} was not used"))?;
+            ensure!(near.tx_frames > 0, "priority {priority} was not used");
         }
         // Live, acknowledgements that the switch passes on count as well: pauses depend on the host.
         pauses += match on {
@@ -88,7 +89,7 @@ fn delivered(on: Level, fabric: &Fabric) -> Result<u64, Failure> {
 /// QOS-11.
 pub fn full_mesh(on: Level) -> Finding {
     let pauses = delivered(on, &*LOSSLESS_RUN.on(on)?)?;
-    ensure(pauses > 0, || "nothing was ever paused: the case says little".to_owned())?;
+    ensure!(pauses > 0, "nothing was ever paused: the case says little");
     if on == Level::Engine {
         same("PFC frames where all is lossy", delivered(on, &*LOSSY_RUN.on(on)?)?, 0)?;
     }

@@ -12,11 +12,6 @@ use testbed::frames::ethernet::{data, ecn, frame, roce, with_ecn};
 /// Octets of a full payload.
 const MTU: usize = 2048;
 
-static LIMIT: Shared<Record> = Shared::new(limited);
-static RESERVE: Shared<Record> = Shared::new(reserved);
-static MARKS: Shared<Record> = Shared::new(watermarked);
-static LOSSLESS_RUN: Shared<Record> = Shared::new(over_kmax);
-
 /// A priority that may lose frames.
 const LOSSY: u8 = 1;
 /// When ways out are shut, when frames come, and when they may go.
@@ -27,29 +22,30 @@ const OPEN: Instant = ms(400);
 /// QOS-06: frames that one lossy queue holds.
 const QUEUE: u64 = 20;
 
-fn limited(on: Level) -> Result<Record, Failure> {
+static LIMIT: Shared<Record> = Shared::new(|on| {
     let pool = format!(", lossy_queue = \"{} B\"", QUEUE * FRAME + FRAME / 2);
     let room = memory((100, HEADROOM_FRAMES), "", &pool);
-    let stage = Stage::new(on, &star(OUT, "700 ms", "", &room), "s0")?;
-    let mut script = Script::default();
-    script.at(SHUT, |bed| bed.pfc(OUT, 0xff, LONG));
-    script.at(COME, |bed| [1, 2].iter().for_each(|from| feed(bed, (*from, OUT), LOSSY, QUEUE / 2)));
-    script.at(BEYOND, |bed| [1, 2].iter().for_each(|from| feed(bed, (*from, OUT), LOSSY, 1)));
-    // Neither another queue nor what is lossless knows of the limit.
-    script.at(ms(200), |bed| feed(bed, (1, OUT), LOSSY + 1, QUEUE));
-    script.at(ms(200), |bed| feed(bed, (3, OUT), LOSSLESS, QUEUE + 2));
-    script.at(OPEN, |bed| bed.pfc(OUT, 0xff, 0));
-    stage.run(script)
-}
+    play(on, &star(OUT, "700 ms", "", &room), "s0", |script| {
+        script.at(SHUT, |bed| bed.pfc(OUT, 0xff, LONG));
+        script.at(COME, |bed| {
+            [1, 2].iter().for_each(|from| feed(bed, (*from, OUT), LOSSY, QUEUE / 2))
+        });
+        script.at(BEYOND, |bed| [1, 2].iter().for_each(|from| feed(bed, (*from, OUT), LOSSY, 1)));
+        // Neither another queue nor what is lossless knows of the limit.
+        script.at(ms(200), |bed| feed(bed, (1, OUT), LOSSY + 1, QUEUE));
+        script.at(ms(200), |bed| feed(bed, (3, OUT), LOSSLESS, QUEUE + 2));
+        script.at(OPEN, |bed| bed.pfc(OUT, 0xff, 0));
+    })
+});
 
 const BEYOND: Instant = ms(170);
 
 /// QOS-06.
 pub fn lossy_queue_limit(on: Level) -> Finding {
     let record = LIMIT.on(on)?;
-    let early = record.dropped(OUT, SHUT, BEYOND);
-    ensure(early.is_empty(), || format!("{early:?} dropped within the limit"))?;
-    same("losses at the output", record.lost(OUT), "queue_full 2".to_owned())?;
+    let early = record.dropped(OUT, (SHUT, BEYOND));
+    ensure!(early.is_empty(), "{early:?} dropped within the limit");
+    same("losses at the output", record.lost(OUT), "queue_full 2")?;
     record.nothing_lost(&[OUT])?;
     let control: usize = (1..=OUT).map(|port| record.control(port).count()).sum();
     same("frames of MAC control", control, 0)?;
@@ -75,7 +71,7 @@ fn others() -> impl Iterator<Item = (u64, u8, u8)> {
     (0..).zip(others).map(|(number, (port, priority))| (number, port, priority))
 }
 
-fn reserved(on: Level) -> Result<Record, Failure> {
+static RESERVE: Shared<Record> = Shared::new(|on| {
     let reserves = u64::from(OUT) * (8 * OWN + HEADROOM_FRAMES);
     let room = format!(
         "switch = {{ memory = \"shared-pool\", headroom = \"{} B\", jitter = \"0 ns\", pool = \
@@ -85,42 +81,37 @@ fn reserved(on: Level) -> Result<Record, Failure> {
         OWN * FRAME,
         SHARED * FRAME
     );
-    let stage = Stage::new(on, &star(OUT, "500 ms", "", &room), "s0")?;
-    let mut script = Script::default();
-    script.at(SHUT, |bed| bed.pfc(OUT, 0xff, LONG));
-    script.at(GREEDY, |bed| feed(bed, (1, OUT), LOSSY, OWN + SHARED + 10));
-    for (number, port, priority) in others() {
-        let at = OTHERS + OTHERS_EVERY * number;
-        script.at(at, move |bed| feed(bed, (port, OUT), priority, OWN + 1));
-    }
-    // Of their headroom the lossless ones have used one.
-    script.at(BEYOND_HEADROOM, |bed| {
-        (1..=3).for_each(|port| feed(bed, (port, OUT), LOSSLESS, HEADROOM_FRAMES));
-    });
-    stage.run(script)
-}
+    play(on, &star(OUT, "500 ms", "", &room), "s0", |script| {
+        script.at(SHUT, |bed| bed.pfc(OUT, 0xff, LONG));
+        script.at(GREEDY, |bed| feed(bed, (1, OUT), LOSSY, OWN + SHARED + 10));
+        for (number, port, priority) in others() {
+            let at = OTHERS + OTHERS_EVERY * number;
+            script.at(at, move |bed| feed(bed, (port, OUT), priority, OWN + 1));
+        }
+        // Of their headroom the lossless ones have used one.
+        script.at(BEYOND_HEADROOM, |bed| {
+            (1..=3).for_each(|port| feed(bed, (port, OUT), LOSSLESS, HEADROOM_FRAMES));
+        });
+    })
+});
 
 /// QOS-07.
 pub fn reserve(on: Level) -> Finding {
     let record = RESERVE.on(on)?;
-    let lost = record.dropped(1, GREEDY, OTHERS);
-    ensure(lost == [DropReason::BufferFull; 10], || format!("the greedy one loses {lost:?}"))?;
+    let lost = record.dropped(1, (GREEDY, OTHERS));
+    ensure!(lost == [DropReason::BufferFull; 10], "the greedy one loses {lost:?}");
     for (number, port, priority) in others() {
         let from = OTHERS + OTHERS_EVERY * number;
-        let lost = record.dropped(port, from, from + OTHERS_EVERY);
+        let lost = record.dropped(port, (from, from + OTHERS_EVERY));
         // Its reserve holds two; the third is lost, or is headroom's.
         let expected = usize::from(priority != LOSSLESS);
-        ensure(lost == vec![DropReason::BufferFull; expected], || {
-            format!("{priority} of port {port} loses {lost:?}")
-        })?;
+        same(format!("{priority} of port {port}"), lost, vec![DropReason::BufferFull; expected])?;
     }
     for port in 1..=3 {
         let asked = record.asked(port, LOSSLESS).len();
         same(format!("XOFFs to port {port}"), asked, 1)?;
-        let lost = record.dropped(port, BEYOND_HEADROOM, Instant::NEVER);
-        ensure(lost == [DropReason::HeadroomOverrun], || {
-            format!("port {port} loses {lost:?} at last")
-        })?;
+        let lost = record.dropped(port, (BEYOND_HEADROOM, Instant::NEVER));
+        ensure!(lost == [DropReason::HeadroomOverrun], "port {port} loses {lost:?} at last");
     }
     let groups = others().count();
     Ok(format!("{SHARED} shared frames are taken; each of {groups} groups has its {OWN}"))
@@ -129,17 +120,16 @@ pub fn reserve(on: Level) -> Finding {
 /// QOS-08: frames that wait at each of so many inputs: below the threshold, at it, in headroom, to its end.
 const STEPS: [u64; 5] = [2, 5, 8, 10, 12];
 
-fn watermarked(on: Level) -> Result<Record, Failure> {
+static MARKS: Shared<Record> = Shared::new(|on| {
     let room = memory((SHARED_FRAMES, HEADROOM_FRAMES), "", "");
-    let stage = Stage::new(on, &star(10, "600 ms", "", &room), "s0")?;
-    let mut script = Script::default();
-    script.at(SHUT, |bed| (6..=10).for_each(|port| bed.pfc(port, 0xff, LONG)));
-    for (port, frames) in (1..).zip(STEPS) {
-        script.at(COME, move |bed| feed(bed, (port, port + 5), LOSSLESS, frames));
-    }
-    script.at(OPEN, |bed| (6..=10).for_each(|port| bed.pfc(port, 0xff, 0)));
-    stage.run(script)
-}
+    play(on, &star(10, "600 ms", "", &room), "s0", |script| {
+        script.at(SHUT, |bed| (6..=10).for_each(|port| bed.pfc(port, 0xff, LONG)));
+        for (port, frames) in (1..).zip(STEPS) {
+            script.at(COME, move |bed| feed(bed, (port, port + 5), LOSSLESS, frames));
+        }
+        script.at(OPEN, |bed| (6..=10).for_each(|port| bed.pfc(port, 0xff, 0)));
+    })
+});
 
 /// QOS-08.
 pub fn watermarks_stay(on: Level) -> Finding {
@@ -154,7 +144,7 @@ pub fn watermarks_stay(on: Level) -> Finding {
             record.named(port, &name("headroom")),
             headroom,
         )?;
-        let queue = record.port(port + 5).lanes[usize::from(LOSSLESS)].counters.out_queue;
+        let queue = record.lane(port + 5, LOSSLESS).out_queue;
         same(format!("{frames} frames: queue"), queue.max, frames * FRAME)?;
         same(format!("{frames} frames: queue at the end"), queue.value, 0)?;
     }
@@ -163,7 +153,7 @@ pub fn watermarks_stay(on: Level) -> Finding {
     same("buffer_pool_watermark", record.named(1, "buffer_pool_watermark"), all)?;
     same("headroom_pool_watermark", record.named(1, "headroom_pool_watermark"), headroom * FRAME)?;
     record.nothing_lost(&[])?;
-    let cleared = if on == Level::Live { "" } else { frame_by_frame()? };
+    let cleared = on.only_engine(frame_by_frame)?;
     Ok(format!("groups of {STEPS:?} frames, to the octet, after all has left{cleared}"))
 }
 
@@ -182,10 +172,10 @@ fn watermarks(bench: &mut Bench<Switch>) -> [u64; 5] {
 }
 
 /// Frame by frame up, all the way down, and only then cleared.
-fn frame_by_frame() -> Result<&'static str, Failure> {
+fn frame_by_frame() -> Result<&'static str> {
     let room = memory((SHARED_FRAMES, HEADROOM_FRAMES), "", "");
     let config = Stage::new(Level::Engine, &star(2, "1 s", "", &room), "s0")?.switch_config()?;
-    let mut bench = Bench::new(Switch::new(config).map_err(|error| error.to_string())?, 0);
+    let mut bench = Bench::new(Switch::new(config)?, 0);
     let all = SHARED_FRAMES + HEADROOM_FRAMES;
     let of = |frames: u64| {
         let (shared, headroom) = (frames.min(SHARED_FRAMES), frames.saturating_sub(SHARED_FRAMES));
@@ -193,7 +183,8 @@ fn frame_by_frame() -> Result<&'static str, Failure> {
     };
     let expect = |bench: &mut Bench<Switch>, when: &str, expected: [u64; 5]| {
         let found = watermarks(bench);
-        ensure(found == expected, || format!("{when}: {found:?}, expected {expected:?}"))
+        ensure!(found == expected, "{when}: {found:?}, expected {expected:?}");
+        Ok(())
     };
     bench.pfc(2, 1 << LOSSLESS, LONG);
     for frames in 1..=all {
@@ -223,7 +214,7 @@ const KMIN: u64 = 2;
 const KMAX: u64 = 4;
 const CODES: [Ecn; 3] = [Ecn::NotCapable, Ecn::Capable0, Ecn::Capable1];
 
-fn over_kmax(on: Level) -> Result<Record, Failure> {
+static LOSSLESS_RUN: Shared<Record> = Shared::new(|on| {
     let pool = format!(", lossy_queue = \"{} B\"", 3 * FRAME);
     let rest = format!(
         "{}[scheme]\nkind = \"dcqcn\"\nkmin = \"{} B\"\nkmax = \"{} B\"\n",
@@ -231,21 +222,20 @@ fn over_kmax(on: Level) -> Result<Record, Failure> {
         KMIN * FRAME,
         KMAX * FRAME
     );
-    let stage = Stage::new(on, &star(5, "600 ms", "", &rest), "s0")?;
-    let mut script = Script::default();
-    script.at(SHUT, |bed| bed.pfc(OUT, 0xff, LONG));
-    for (from, code) in (1..).zip(CODES) {
-        script.at(COME, move |bed| {
-            for psn in 0..(SHARED_FRAMES + HEADROOM_FRAMES) as u32 {
-                let builder = with_ecn(&roce(from, OUT.into(), LOSSLESS, psn), code);
-                bed.send_frame(from as u8, &frame(&builder, MTU));
-            }
-        });
-    }
-    script.at(COME, |bed| feed(bed, (5, OUT), LOSSY, 10));
-    script.at(OPEN, |bed| bed.pfc(OUT, 0xff, 0));
-    stage.run(script)
-}
+    play(on, &star(5, "600 ms", "", &rest), "s0", |script| {
+        script.at(SHUT, |bed| bed.pfc(OUT, 0xff, LONG));
+        for (from, code) in (1..).zip(CODES) {
+            script.at(COME, move |bed| {
+                for psn in 0..(SHARED_FRAMES + HEADROOM_FRAMES) as u32 {
+                    let builder = with_ecn(&roce(from, OUT.into(), LOSSLESS, psn), code);
+                    bed.send_frame(from as u8, &frame(&builder, MTU));
+                }
+            });
+        }
+        script.at(COME, |bed| feed(bed, (5, OUT), LOSSY, 10));
+        script.at(OPEN, |bed| bed.pfc(OUT, 0xff, 0));
+    })
+});
 
 /// QOS-09.
 pub fn lossless_is_never_dropped(on: Level) -> Finding {
@@ -257,7 +247,7 @@ pub fn lossless_is_never_dropped(on: Level) -> Finding {
     for (number, seen) in left.iter().enumerate() {
         let octets = &seen.frame.octets;
         let from = usize::from(octets.get(11).copied().unwrap_or(1).max(1)) - 1;
-        let code = CODES.get(from).copied().ok_or_else(|| "an unknown frame".to_owned())?;
+        let code = CODES.get(from).copied().ok_or("an unknown frame")?;
         let is_marked = ecn(&seen.frame) == Ecn::CongestionExperienced;
         if all - number > KMAX as usize {
             same(format!("CE on frame {number} of {code:?}"), is_marked, code != Ecn::NotCapable)?;
@@ -265,7 +255,7 @@ pub fn lossless_is_never_dropped(on: Level) -> Finding {
         marked += u64::from(is_marked);
     }
     same("lossy frames that fit", record.data(OUT, LOSSY).count(), 3)?;
-    same("losses at the output", record.lost(OUT), "queue_full 7".to_owned())?;
+    same("losses at the output", record.lost(OUT), "queue_full 7")?;
     record.nothing_lost(&[OUT])?;
     Ok(format!("{all} lossless frames over Kmax: none lost, {marked} marked"))
 }
@@ -280,9 +270,9 @@ pub fn zero_headroom(on: Level) -> Finding {
         star(2, "100 ms", "", &format!("{before}headroom = \"{headroom}\"{after}"))
     };
     let Err(Failure::Failed(told)) = Stage::new(on, &scenario("0 B"), "s0") else {
-        return Err("a scenario without headroom is good".to_owned().into());
+        return Err("a scenario without headroom is good".into());
     };
-    ensure(told.contains("headroom"), || format!("a scenario without headroom is told: {told}"))?;
+    ensure!(told.contains("headroom"), "a scenario without headroom is told: {told}");
     let stage = Stage::new(on, &star(2, "100 ms", "", &roomy("")), "s0")?;
     if on == Level::Engine {
         return refused_by_each_model(&stage.switch_config()?);
@@ -316,13 +306,12 @@ fn refused_by_each_model(good: &SwitchConfig) -> Finding {
         let needed = headroom_needed(&config(kind, 0, 1 << LOSSLESS)).get();
         for headroom in [0, needed - 1] {
             let refused = Switch::new(config(kind, headroom, 1 << LOSSLESS)).err();
-            ensure(matches!(refused, Some(ConfigError::Room(_))), || {
-                format!("{kind} takes {headroom}: {refused:?}")
-            })?;
+            let is_room = matches!(refused, Some(ConfigError::Room(_)));
+            ensure!(is_room, "{kind} takes {headroom}: {refused:?}");
         }
         for good in [config(kind, needed, 1 << LOSSLESS), config(kind, 0, 0)] {
             let refused = Switch::new(good).err();
-            ensure(refused.is_none(), || format!("{kind} refuses what is enough: {refused:?}"))?;
+            ensure!(refused.is_none(), "{kind} refuses what is enough: {refused:?}");
         }
         needs.push(format!("{needed} octets for {kind}"));
     }

@@ -16,7 +16,6 @@ const OPEN: Instant = ms(330);
 type Backlog = (u8, usize, u32);
 
 static WEIGHTED: Shared<Record> = Shared::new(|on| weighted(on, SONIC, sonic, OPEN));
-static STRICT: Shared<Record> = Shared::new(strict);
 static IDLE: Shared<Record> = Shared::new(|on| idle(on, &CLASSES));
 
 /// Frames of a backlog wait at the neighbour of `from` for its line to adapter `to`.
@@ -44,7 +43,7 @@ fn until_one_has_gone(order: &[(u8, i64)], priorities: &[u8]) -> usize {
 
 /// Holds if after each frame there is a number of rounds of which every class has had its weight's
 /// worth of octets, to within `slack`.
-fn in_proportion(sent: &[(u8, i64)], weights: &[(u8, i64)], slack: i64) -> Result<(), Failure> {
+fn in_proportion(sent: &[(u8, i64)], weights: &[(u8, i64)], slack: i64) -> Result<()> {
     let mut totals = [0i64; 8];
     for (number, (priority, octets)) in sent.iter().enumerate() {
         totals[usize::from(*priority)] += octets;
@@ -52,9 +51,7 @@ fn in_proportion(sent: &[(u8, i64)], weights: &[(u8, i64)], slack: i64) -> Resul
             for (other, other_weight) in weights {
                 let ahead = (totals[usize::from(*one)] - slack) * other_weight;
                 let behind = (totals[usize::from(*other)] + slack) * weight;
-                ensure(ahead <= behind, || {
-                    format!("frame {number}: {totals:?} by {weights:?}, {one} is ahead of {other}")
-                })?;
+                ensure!(ahead <= behind, "frame {number}: {totals:?}, {one} is ahead of {other}");
             }
         }
     }
@@ -83,28 +80,25 @@ fn weighted(
     weights: [i64; 8],
     backlog: fn(u8) -> Backlog,
     open: Instant,
-) -> Result<Record, Failure> {
+) -> Result<Record> {
     let link = format!("scheduling = {weights:?}");
-    let stage = Stage::new(
+    play(
         on,
         &star(4, if open > OPEN { "3 s" } else { "700 ms" }, &link, &roomy("")),
         "s0",
-    )?;
-    let mut script = Script::default();
-    script.at(SHUT, |bed| bed.pfc(4, 0xff, LONG));
-    script.at(COME, move |bed| (0..7).for_each(|of| wait(bed, (1 + of % 3, 4), backlog(of))));
-    script.at(open, |bed| bed.pfc(4, 0xff, 0));
-    stage.run(script)
+        |script| {
+            script.at(SHUT, |bed| bed.pfc(4, 0xff, LONG));
+            script
+                .at(COME, move |bed| (0..7).for_each(|of| wait(bed, (1 + of % 3, 4), backlog(of))));
+            script.at(open, |bed| bed.pfc(4, 0xff, 0));
+        },
+    )
 }
 
 /// Each class has its share while all wait; how many frames are left when the first has gone.
-fn in_shares(
-    record: &Record,
-    weights: [i64; 8],
-    backlog: fn(u8) -> Backlog,
-) -> Result<usize, Failure> {
+fn in_shares(record: &Record, weights: [i64; 8], backlog: fn(u8) -> Backlog) -> Result<usize> {
     let order = order(record.packets(4));
-    same("frames that leave", order.len() as u32, (0..7).map(|of| backlog(of).2).sum())?;
+    same("frames that leave", order.len() as u32, (0..7).map(|of| backlog(of).2).sum::<u32>())?;
     let all = &order[..until_one_has_gone(&order, &[0, 1, 2, 3, 4, 5, 6])];
     let shares: Vec<_> = (0..7).zip(weights).collect();
     if record.live.is_none() {
@@ -119,15 +113,13 @@ fn in_shares(
 pub fn dwrr_shares(on: Level) -> Finding {
     let record = WEIGHTED.on(on)?;
     let left = in_shares(&record, SONIC, sonic)?;
-    ensure(left < 80, || format!("{left} of 1000 frames are left when a queue drains"))?;
+    ensure!(left < 80, "{left} of 1000 frames are left when a queue drains");
     // Every hundred frames show the weights.
     let order = order(record.packets(4));
     for (from, stretch) in order[..order.len() - left].chunks_exact(100).enumerate() {
         for (of, weight) in (0u8..7).zip(SONIC) {
             let (found, weight) = (count(stretch, of), weight as usize);
-            ensure(found.abs_diff(weight) <= weight * 15 / 100 + 1, || {
-                format!("from {from}00 on {found} of priority {of}")
-            })?;
+            near(format!("priority {of} from {from}00 on"), found, weight, weight * 15 / 100 + 1)?;
         }
     }
     type Row = ([i64; 8], fn(u8) -> Backlog);
@@ -136,7 +128,7 @@ pub fn dwrr_shares(on: Level) -> Finding {
         (SONIC, unlike),
         ([64, 32, 16, 8, 4, 2, 1, 1], unlike),
     ];
-    for (weights, backlog) in if on == Level::Live { &[][..] } else { &others } {
+    for (weights, backlog) in on.swept(&others) {
         let record = weighted(on, *weights, *backlog, ms(1_200))?;
         in_shares(&record, *weights, *backlog)?;
     }
@@ -148,22 +140,20 @@ const STRICT_COUNT: u32 = 200;
 const STRICT_EVERY: Duration = Duration::from_ps(TIME.as_ps() * 5 / 2);
 const LATER: Instant = ms(430);
 
-fn strict(on: Level) -> Result<Record, Failure> {
+static STRICT: Shared<Record> = Shared::new(|on| {
     let link = "scheduling = [1, 2, 3, 1, 1, \"strict\", 1, \"strict\"]";
-    let stage = Stage::new(on, &star(5, "900 ms", link, &roomy("")), "s0")?;
-    let mut script = Script::default();
-    script.at(SHUT, |bed| bed.pfc(4, 0xff, LONG));
-    script.at(COME, |bed| {
-        (0..3).for_each(|of| wait(bed, (1 + of, 4), (of, PAYLOAD, 600)));
-        [5, 7].into_iter().for_each(|of| wait(bed, (5, 4), (of, PAYLOAD, STRICT_COUNT / 2)));
-    });
-    script.at(OPEN, |bed| bed.pfc(4, 0xff, 0));
-    for number in 0..STRICT_COUNT {
-        let at = LATER + STRICT_EVERY * u64::from(number);
-        script.at(at, |bed| bed.send_frame(5, &frame(&roce(5, 4, 7, 0), PAYLOAD)));
-    }
-    stage.run(script)
-}
+    play(on, &star(5, "900 ms", link, &roomy("")), "s0", |script| {
+        script.at(SHUT, |bed| bed.pfc(4, 0xff, LONG));
+        script.at(COME, |bed| {
+            (0..3).for_each(|of| wait(bed, (1 + of, 4), (of, PAYLOAD, 600)));
+            [5, 7].into_iter().for_each(|of| wait(bed, (5, 4), (of, PAYLOAD, STRICT_COUNT / 2)));
+        });
+        script.at(OPEN, |bed| bed.pfc(4, 0xff, 0));
+        script.every(LATER, STRICT_EVERY, u64::from(STRICT_COUNT), |bed, _| {
+            bed.send_frame(5, &frame(&roce(5, 4, 7, 0), PAYLOAD))
+        });
+    })
+});
 
 /// QOS-04: two strict classes among weighted ones, with a backlog and with less than the line.
 pub fn strict_priority(on: Level) -> Finding {
@@ -172,33 +162,35 @@ pub fn strict_priority(on: Level) -> Finding {
     let first = &all[..all.len().min(STRICT_COUNT as usize)];
     let strict = (count(first, 7) + count(first, 5)) * 1_000 / first.len().max(1);
     let least = if on == Level::Live { 950 } else { 999 };
-    ensure(strict > least, || format!("strict backlogs have {strict} ‰ of the line"))?;
+    ensure!(strict > least, "strict backlogs have {strict} ‰ of the line");
     let higher = count(&first[..first.len() / 2], 7) * 1_000 / (first.len() / 2).max(1);
-    ensure(higher > least, || format!("of the first half {higher} ‰ are of the higher class"))?;
+    ensure!(higher > least, "of the first half {higher} ‰ are of the higher class");
     let (from, to) = (LATER + us(10_000), LATER + STRICT_EVERY * u64::from(STRICT_COUNT));
-    let here = order(record.between(4, from, to));
+    let here = order(record.packets(4).within((from, to)));
     let line = (to.since(from).as_ps() / TIME.as_ps()) as usize;
-    ensure(here.len() * 100 >= line * 97, || format!("{} frames of {line}: idle", here.len()))?;
+    ensure!(here.len() * 100 >= line * 97, "{} frames of {line}: idle", here.len());
     let used = count(&here, 7) * 100 / here.len().max(1);
-    ensure((38..=42).contains(&used), || format!("40 % of strict frames have {used} %"))?;
+    ensure!((38..=42).contains(&used), "40 % of strict frames have {used} %");
     let rest = [0, 1, 2].map(|of| count(&here, of));
     let unit = rest.iter().sum::<usize>() / 6;
     let fair =
         (1..).zip(rest).all(|(weight, found)| found.abs_diff(weight * unit) * 10 <= weight * unit);
-    ensure(fair, || format!("what is left goes {rest:?}, expected 1:2:3"))?;
+    ensure!(fair, "what is left goes {rest:?}, expected 1:2:3");
     if on == Level::Engine {
         let others: Vec<_> = here.iter().copied().filter(|(of, _)| *of < 3).collect();
         in_proportion(&others, &[(0, 1), (1, 2), (2, 3)], 2 * longest(&here))?;
-        let sent: Vec<_> = record.between(4, OPEN, to).collect();
+        let sent: Vec<_> = record.packets(4).within((OPEN, to)).collect();
         OnLine::never_idle(&OnLine::all(sent.into_iter(), RATE))?;
     }
     let strict_frames = record.data(4, 7).skip(STRICT_COUNT as usize / 2);
     for (number, seen) in (0..).zip(strict_frames) {
         let came = LATER + STRICT_EVERY * number + TIME + DELAY;
         let waited = seen.at.since(came);
-        ensure(waited <= TIME * 2 + record.within(us(100)), || {
-            format!("strict frame {number} left after {waited}")
-        })?;
+        lies(
+            format!("wait of strict frame {number}"),
+            waited,
+            ..=TIME * 2 + record.within(us(100)),
+        )?;
     }
     record.nothing_lost(&[])?;
     Ok(format!("strict backlogs have {strict} ‰; beside 40 % strict the rest goes {rest:?}"))
@@ -209,38 +201,35 @@ const CLASSES: [(u8, &[u8]); 4] =
     [(4, &[0]), (5, &[1, 2]), (6, &[0, 1, 2]), (7, &[0, 1, 2, 3, 4, 6, 7])];
 const SHARES: [i64; 8] = [10, 20, 30, 40, 5, 15, 25, 35];
 
-fn idle(on: Level, classes: &[(u8, &[u8])]) -> Result<Record, Failure> {
+fn idle(on: Level, classes: &[(u8, &[u8])]) -> Result<Record> {
     let link = format!("scheduling = {SHARES:?}");
-    let stage = Stage::new(on, &star(7, "1 s", &link, &roomy("")), "s0")?;
-    let mut script = Script::default();
-    script.at(SHUT, |bed| (4..=7).for_each(|port| bed.pfc(port, 0xff, LONG)));
-    for (to, classes) in classes {
-        let (to, classes) = (*to, classes.to_vec());
-        script.at(COME, move |bed| {
-            classes.iter().for_each(|of| wait(bed, (1 + of % 3, to), (*of, PAYLOAD, 150)));
-        });
-    }
-    // The ways in need 240 ms for all of it.
-    script.at(ms(380), |bed| (4..=7).for_each(|port| bed.pfc(port, 0xff, 0)));
-    stage.run(script)
+    play(on, &star(7, "1 s", &link, &roomy("")), "s0", |script| {
+        script.at(SHUT, |bed| (4..=7).for_each(|port| bed.pfc(port, 0xff, LONG)));
+        for (to, classes) in classes {
+            let (to, classes) = (*to, classes.to_vec());
+            script.at(COME, move |bed| {
+                classes.iter().for_each(|of| wait(bed, (1 + of % 3, to), (*of, PAYLOAD, 150)));
+            });
+        }
+        // The ways in need 240 ms for all of it.
+        script.at(ms(380), |bed| (4..=7).for_each(|port| bed.pfc(port, 0xff, 0)));
+    })
 }
 
 /// What waits at `port` goes by weight until one class has gone, and the line is never idle.
-fn by_weight(record: &Record, port: u8, classes: &[u8]) -> Result<(), Failure> {
+fn by_weight(record: &Record, port: u8, classes: &[u8]) -> Result<()> {
     let order = order(record.packets(port));
     let both = &order[..until_one_has_gone(&order, classes)];
     let weights: i64 = classes.iter().map(|of| SHARES[usize::from(*of)]).sum();
     for of in classes {
         let expected = both.len() * SHARES[usize::from(*of)] as usize / weights as usize;
         let found = count(both, *of);
-        ensure(found.abs_diff(expected) * 10 <= expected + 10, || {
-            format!("of {classes:?}: {found} of {of}, not {expected}")
-        })?;
+        near(format!("{of} of {classes:?}"), found, expected, expected / 10 + 1)?;
     }
     let sent = OnLine::all(record.packets(port), RATE);
     let took = sent.last().map_or(Duration::ZERO, |last| last.end.since(sent[0].start));
     let line = (took.as_ps() / TIME.as_ps()) as usize;
-    ensure(sent.len() * 100 >= line * 97, || format!("port {port} is idle in between"))?;
+    ensure!(sent.len() * 100 >= line * 97, "port {port} is idle in between");
     if record.live.is_none() {
         OnLine::never_idle(&sent)?;
         in_turn(&order, classes.to_vec())?;
@@ -249,7 +238,7 @@ fn by_weight(record: &Record, port: u8, classes: &[u8]) -> Result<(), Failure> {
 }
 
 /// While all of them wait the line is theirs by weight; then the first one ends, and it is the others'.
-fn in_turn(mut sent: &[(u8, i64)], mut classes: Vec<u8>) -> Result<(), Failure> {
+fn in_turn(mut sent: &[(u8, i64)], mut classes: Vec<u8>) -> Result<()> {
     // A class that was ahead when another ended is so still.
     let slack = longest(sent) + 40;
     while !classes.is_empty() {
@@ -270,7 +259,7 @@ pub fn idle_share(on: Level) -> Finding {
         by_weight(&record, port, classes)?;
         told.push(format!("{} of {}", classes.len(), classes.len() + 1));
     }
-    for classes in if on == Level::Live { &[][..] } else { &[2, 3, 4, 8] } {
+    for classes in on.swept(&[2, 3, 4, 8]) {
         for idle in 0..=*classes {
             let waits: Vec<u8> = (0..*classes).filter(|of| *of != idle).collect();
             by_weight(&self::idle(on, &[(4, &waits)])?, 4, &waits)?;

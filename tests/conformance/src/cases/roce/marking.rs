@@ -1,18 +1,16 @@
 //! ROCE-01 to ROCE-04, and what ROCE-06 and ROCE-16 require of a switch: which packets it marks.
 
 use super::dcqcn;
-use super::packets::{CE, is_cnp, odd};
+use super::packets::{CE, odd};
 use crate::ethernet::*;
 use crate::prelude::*;
-use crate::stimulus::slot;
+use crate::stimulus::{Expected, Stimulus, judge, schedule};
 use proto::wire::infiniband::{Aeth, Bth, ExtendedHeaders, Opcode, Syndrome};
 use proto::wire::internet::{Udp, checksum};
 use proto::wire::roce::{NetworkHeaders, PacketBuilder};
-use testbed::frames::ethernet::{cnp, data, ecn, frame, over_ipv6, plain, roce, tag, with_ecn};
-
-static ALL: Shared<Record> = Shared::new(marks_all);
-static HELD: Shared<Record> = Shared::new(held);
-static BURST: Shared<Record> = Shared::new(burst);
+use testbed::frames::ethernet::{
+    cnp, data, ecn, frame, is_cnp, over_ipv6, plain, roce, tag, with_ecn,
+};
 
 /// The way out, and whose frames go there.
 const OUT: u8 = 4;
@@ -21,29 +19,27 @@ fn is_marked(frame: &Frame) -> bool {
     ecn(frame) == CE
 }
 
-/// What reaches a switch that marks all it may, and what must leave it; none if nothing may.
-fn stimuli() -> Vec<(String, Frame, Result<Frame, &'static str>)> {
-    let codes = [Ecn::NotCapable, Ecn::Capable0, Ecn::Capable1, CE];
+/// What reaches a switch that marks all it may, and what must leave it.
+fn stimuli() -> Vec<Stimulus> {
     let mut all = Vec::new();
+    let mut add = |case, what, comes: Frame, expected| {
+        all.push(Stimulus::new(case, what, comes.octets, expected));
+    };
+    let leaves = |frame: Frame| Expected::Sent(OUT, frame.octets);
     for kind in KINDS {
-        for code in codes {
+        for code in [Ecn::NotCapable, Ecn::Capable0, Ecn::Capable1, CE] {
             let expected = if code == Ecn::NotCapable { code } else { CE };
-            let name = format!("{} of {code:?}", kind.0);
-            all.push((name, of_kind(kind, code), Ok(of_kind(kind, expected))));
+            let what = format!("{} of {code:?}", kind.0);
+            add("ROCE-04", what, of_kind(kind, code), leaves(of_kind(kind, expected)));
         }
     }
     let plain = plain(1, OUT.into(), None, 200);
-    all.push(("a packet that is not IP".to_owned(), plain.clone(), Ok(plain)));
+    add("ROCE-04", "a packet that is not IP".to_owned(), plain.clone(), leaves(plain));
     for odd in odd() {
-        let leaves = odd.at_switch.map_or_else(|| Ok(odd.frame.clone()), Err);
-        all.push((format!("a packet {}", odd.what), odd.frame, leaves));
+        let expected = odd.at_switch.map_or_else(|| leaves(odd.frame.clone()), Expected::Lost);
+        add("ROCE-16", format!("a packet {}", odd.what), odd.frame, expected);
     }
     all
-}
-
-/// Where packets that are not quite RoCE begin among the stimuli.
-fn first_odd() -> usize {
-    stimuli().len() - odd().len()
 }
 
 /// When data is queued for a port, how much of it, and how many CNPs come beside it, how far apart.
@@ -66,53 +62,29 @@ fn notice(to: u8, number: u64) -> Frame {
     frame
 }
 
-fn marks_all(on: Level) -> Result<Record, Failure> {
+static ALL: Shared<Record> = Shared::new(|on| {
     let rest = format!("{}{}", roomy(""), dcqcn("kmin = \"0 B\"\nkmax = \"0 B\""));
-    let stage = Stage::new(on, &star(OUT, "760 ms", "", &rest), "s0")?;
-    let mut script = Script::default();
-    for (number, (_, frame, _)) in stimuli().into_iter().enumerate() {
-        script.at(slot(number), move |bed| bed.send_frame(1, &frame));
-    }
-    script.at(QUEUED, |bed| {
-        for psn in 0..DATA as u32 {
+    play(on, &star(OUT, "760 ms", "", &rest), "s0", |script| {
+        schedule(script, &stimuli());
+        script.at(QUEUED, |bed| {
             for from in [1, 3] {
-                bed.enqueue(from, data(from.into(), OUT.into(), LOSSLESS, psn).octets);
+                let frames =
+                    (0..DATA as u32).map(|psn| data(from.into(), OUT.into(), LOSSLESS, psn));
+                bed.queue(from, &mut { frames });
             }
-        }
-    });
-    for number in 0..NOTICES {
-        let at = QUEUED + us(20_000) + NOTICE_EVERY * number;
-        script.at(at, move |bed| bed.send_frame(2, &notice(OUT, number)));
-    }
-    script.at(ALONE.0, |bed| {
-        (0..ALONE.1).for_each(|number| bed.send_frame(2, &notice(3, number)));
-    });
-    stage.run(script)
-}
-
-/// What became of the stimuli in `range`; how many there were.
-fn judge(on: Level, range: std::ops::Range<usize>) -> Result<usize, Failure> {
-    let record = ALL.on(on)?;
-    for (number, (what, _, expected)) in stimuli().into_iter().enumerate() {
-        if !range.contains(&number) {
-            continue;
-        }
-        let (from, to) = (slot(number), slot(number + 1));
-        let left = record.all_packets().filter(|seen| seen.at >= from && seen.at < to);
-        let left: Vec<_> = left.map(|seen| (seen.port, &seen.frame.octets)).collect();
-        let lost: Vec<_> = record.dropped(1, from, to).iter().map(|reason| reason.name()).collect();
-        let holds = match &expected {
-            Ok(frame) => left == [(OUT, &frame.octets)] && lost.is_empty(),
-            Err(reason) => left.is_empty() && lost == [*reason],
-        };
-        ensure(holds, || format!("{what}: {} frames leave, lost for {lost:?}", left.len()))?;
-    }
-    Ok(range.len())
-}
+        });
+        script.every(QUEUED + us(20_000), NOTICE_EVERY, NOTICES, |bed, number| {
+            bed.send_frame(2, &notice(OUT, number));
+        });
+        script.at(ALONE.0, |bed| {
+            (0..ALONE.1).for_each(|number| bed.send_frame(2, &notice(3, number)));
+        });
+    })
+});
 
 /// ROCE-04.
 pub fn code_points(on: Level) -> Finding {
-    let count = judge(on, 0..first_odd())?;
+    let count = judge("ROCE-04", &stimuli(), &*ALL.on(on)?)?;
     Ok(format!("{count} packets: Not-ECT stays, ECT becomes CE, CE stays, nothing else changes"))
 }
 
@@ -120,30 +92,28 @@ pub fn code_points(on: Level) -> Finding {
 ///
 /// # Errors
 /// The first that does not.
-pub fn not_roce(on: Level) -> Result<usize, Failure> {
-    judge(on, first_odd()..stimuli().len())
+pub fn not_roce(on: Level) -> Result<usize> {
+    judge("ROCE-16", &stimuli(), &*ALL.on(on)?)
 }
 
 /// ROCE-06, the switch: the longest wait of a CNP behind marked data.
 ///
 /// # Errors
 /// If one is changed, or waits for more than the frame on the line.
-pub fn notices_pass(on: Level) -> Result<Duration, Failure> {
+pub fn notices_pass(on: Level) -> Result<Duration> {
     let record = ALL.on(on)?;
-    let left: Vec<_> = record.packets(OUT).filter(|seen| is_cnp(&seen.frame)).collect();
+    let left: Vec<_> = record.packets(OUT).that(is_cnp).collect();
     same("CNPs that leave", left.len() as u64, NOTICES)?;
     let own = cnp(2, OUT.into()).line_size().get();
     let mut longest = Duration::ZERO;
     for (number, seen) in (0u64..).zip(&left) {
-        let unchanged = seen.frame.octets == notice(OUT, number).octets;
-        ensure(unchanged, || format!("CNP {number} leaves changed"))?;
+        same(format!("CNP {number}"), &seen.frame.octets, &notice(OUT, number).octets)?;
         let came = QUEUED + us(20_000) + NOTICE_EVERY * number + OCTET * own + DELAY;
-        longest = longest.max(start(seen, RATE).since(came));
+        longest = longest.max(seen.start(RATE).since(came));
     }
     let most = FRAME_TIME + record.within(us(100));
-    ensure(longest <= most, || format!("a CNP waits {longest} in the switch"))?;
-    let marked = record.data(OUT, LOSSLESS).filter(|seen| seen.at >= QUEUED);
-    let marked = marked.filter(|seen| is_marked(&seen.frame)).count() as u64;
+    ensure!(longest <= most, "a CNP waits {longest} in the switch");
+    let marked = record.data(OUT, LOSSLESS).since(QUEUED).that(is_marked).total();
     same("marked data beside them", marked, 2 * DATA)?;
     let kept = record.packets(3).zip((0..).map(|number| notice(3, number)));
     let kept = kept.filter(|(seen, sent)| seen.frame.octets == sent.octets).count() as u64;
@@ -165,10 +135,8 @@ const STANDING: [(u8, u64); 2] = [(3, KMIN * 2 / 3), (6, KMAX * 3 / 2 + 1)];
 const THROUGH: usize = 1_000;
 
 fn wait(bed: &mut dyn Bed, (from, to): (u8, u8), count: u64) {
-    for psn in 0..count {
-        let builder = roce(from.into(), to.into(), LOSSLESS, psn as u32);
-        bed.enqueue(from, frame(&builder, PAYLOAD).octets);
-    }
+    let builder = |psn| roce(from.into(), to.into(), LOSSLESS, psn as u32);
+    bed.queue(from, &mut (0..count).map(|psn| frame(&builder(psn), PAYLOAD)));
 }
 
 /// A queue of `standing` frames at `out`, which stays as long while `through` more go through.
@@ -181,21 +149,19 @@ fn hold(script: &mut Script, out: u8, standing: u64, through: u64) {
     });
 }
 
-fn held(on: Level) -> Result<Record, Failure> {
+static HELD: Shared<Record> = Shared::new(|on| {
     let params = format!("kmin = \"{} B\"\nkmax = \"{} B\"", KMIN * SIZE, KMAX * SIZE);
     let rest = format!("{}{}", roomy(""), dcqcn(&params));
-    let stage = Stage::new(on, &star(6, "500 ms", "", &rest), "s0")?;
-    let mut script = Script::default();
-    STANDING.iter().for_each(|(out, standing)| hold(&mut script, *out, *standing, THROUGH as u64));
-    stage.run(script)
-}
+    play(on, &star(6, "500 ms", "", &rest), "s0", |script| {
+        STANDING.iter().for_each(|(out, standing)| hold(script, *out, *standing, THROUGH as u64));
+    })
+});
 
 /// ROCE-01.
 pub fn below_and_above(on: Level) -> Finding {
     let record = HELD.on(on)?;
     let marks = STANDING.map(|(port, _)| {
-        let through = record.data(port, LOSSLESS).take(THROUGH);
-        through.filter(|seen| is_marked(&seen.frame)).count() * 100 / THROUGH
+        record.data(port, LOSSLESS).take(THROUGH).that(is_marked).count() * 100 / THROUGH
     });
     for (port, standing) in STANDING {
         let left = record.data(port, LOSSLESS).count() as u64;
@@ -203,7 +169,7 @@ pub fn below_and_above(on: Level) -> Finding {
     }
     same("hundredths marked below Kmin", marks[0], 0)?;
     let least = if on == Level::Live { 95 } else { 100 };
-    ensure(marks[1] >= least, || format!("{} % marked above Kmax", marks[1]))?;
+    ensure!(marks[1] >= least, "{} % marked above Kmax", marks[1]);
     Ok(format!("Kmin {KMIN} and Kmax {KMAX} frames: {marks:?} % of {THROUGH} at {STANDING:?}"))
 }
 
@@ -211,23 +177,22 @@ pub fn below_and_above(on: Level) -> Finding {
 const LIMIT: usize = 2_047;
 const QUEUE: u64 = 100;
 
-fn burst(on: Level) -> Result<Record, Failure> {
+static BURST: Shared<Record> = Shared::new(|on| {
     let params = format!("kmin = \"0 B\"\nkmax = \"{} B\"\npmax = 0.05", (QUEUE + 1) * SIZE);
     let rest = format!("{}{}", roomy(""), dcqcn(&params));
-    let stage = Stage::new(on, &star(3, "800 ms", "", &rest), "s0")?;
-    let mut script = Script::default();
-    hold(&mut script, 3, QUEUE - 1, LIMIT as u64);
-    stage.run(script)
-}
+    play(on, &star(3, "800 ms", "", &rest), "s0", |script| {
+        hold(script, 3, QUEUE - 1, LIMIT as u64);
+    })
+});
 
 /// ROCE-03.
 pub fn marked_share(on: Level) -> Finding {
     let record = BURST.on(on)?;
-    let burst: Vec<_> = record.data(3, LOSSLESS).take(LIMIT).collect();
-    same("frames that leave of the burst", burst.len(), LIMIT)?;
-    let marked = burst.iter().filter(|seen| is_marked(&seen.frame)).count();
+    let burst = record.data(3, LOSSLESS).take(LIMIT);
+    same("frames that leave of the burst", burst.clone().count(), LIMIT)?;
+    let marked = burst.that(is_marked).count();
     let permille = marked * 1_000 / LIMIT;
-    ensure((30..=70).contains(&permille), || format!("{marked} of {LIMIT} marked"))?;
+    ensure!((30..=70).contains(&permille), "{marked} of {LIMIT} marked");
     Ok(format!("{marked} of {LIMIT} marked, {permille} ‰, where the chance is 50 ‰"))
 }
 
@@ -278,7 +243,7 @@ pub fn curve(_: Level) -> Finding {
     let square =
         |(mean, variance, found): &(f64, f64, u64)| (*found as f64 - mean).powi(2) / variance;
     let chi_square: f64 = bins.iter().map(square).sum();
-    ensure(chi_square < CHI_SQUARE_MAX, || format!("χ² is {chi_square:.1}: {bins:?}"))?;
+    ensure!(chi_square < CHI_SQUARE_MAX, "χ² is {chi_square:.1}: {bins:?}");
     let between: u64 = bins.iter().map(|bin| bin.2).sum();
     Ok(format!(
         "{REPEATS} × {frames} frames: {between} marks between Kmin and Kmax, χ² {chi_square:.1}"

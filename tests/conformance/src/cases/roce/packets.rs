@@ -1,9 +1,8 @@
-//! Packets that are not quite RoCE, and how a CNP is known.
+//! Packets that are not quite RoCE.
 
 use crate::prelude::*;
-use proto::wire::infiniband::Opcode;
 use proto::wire::internet::{Ipv4, Udp};
-use proto::wire::roce::{NetworkHeaders, Packet, PacketBuilder};
+use proto::wire::roce::{NetworkHeaders, PacketBuilder};
 use testbed::frames::ethernet::{frame, roce, with_ecn};
 
 /// The adapter of the NIC on stage.
@@ -14,16 +13,6 @@ pub const PAYLOAD: usize = 64;
 pub const CE: Ecn = Ecn::CongestionExperienced;
 /// The lossless priority.
 const LOSSLESS: u8 = crate::ethernet::LOSSLESS;
-
-/// The opcode of a packet of RoCE.
-pub fn opcode_of(frame: &Frame) -> Option<Opcode> {
-    Packet::parse(&frame.octets).ok().flatten().map(|packet| packet.transport.bth.opcode)
-}
-
-/// Whether it is a CNP of RoCEv2.
-pub fn is_cnp(frame: &Frame) -> bool {
-    opcode_of(frame) == Some(Opcode::ROCEV2_CNP)
-}
 
 /// A marked packet from adapter 1 to adapter 4.
 fn odd_packet() -> PacketBuilder<'static> {
@@ -37,9 +26,9 @@ pub struct Odd {
     /// Its octets.
     pub frame: Frame,
     /// What a NIC drops it for.
-    pub at_nic: &'static str,
+    pub at_nic: DropReason,
     /// What a switch drops it for, if it does.
-    pub at_switch: Option<&'static str>,
+    pub at_switch: Option<DropReason>,
 }
 
 fn ipv4(change: impl FnOnce(&mut Ipv4, &mut Udp)) -> Frame {
@@ -69,9 +58,9 @@ fn cut(octets: usize) -> Frame {
 
 /// All of them, from adapter 1 to adapter 4.
 pub fn odd() -> Vec<Odd> {
-    let length = Some("pktlen");
-    let plain = |what, frame| Odd { what, frame, at_nic: "not_roce", at_switch: None };
-    let wrong = |what, frame| Odd { what, frame, at_nic: "pktlen", at_switch: length };
+    let length = DropReason::PacketLength;
+    let plain = |what, frame| Odd { what, frame, at_nic: DropReason::NotRoce, at_switch: None };
+    let wrong = |what, frame| Odd { what, frame, at_nic: length, at_switch: Some(length) };
     vec![
         plain("to UDP port 4792", ipv4(|_, udp| udp.destination_port = 4_792)),
         plain(

@@ -18,19 +18,16 @@ fn at_us(n: u64) -> Instant {
 }
 
 /// A NIC on a line of 8 Gb/s with an endless backlog for adapter 2.
-fn sending(params: &str) -> Result<Bench, Failure> {
-    let rest = vast()
-        + &dcqcn(params)
-        + "[[traffic]]\nname = \"flow\"\nfrom = \"h1\"\nto = \"h2\"\narrivals = \"backlog\"\n\
-           size = \"2048 B\"\ntransport = \"uc\"\n";
+fn sending(params: &str) -> Result<Bench> {
+    let rest = vast() + &dcqcn(params) + &backlog("flow", "h1", "h2", "");
     let star = Star { nics: 2, rate: "8 Gbps", rest: &rest, ..STAR };
     Stage::new(Level::Engine, &star.text(), "h1")?.bench()
 }
 
 /// RC as the NIC tells it, in bit/s.
-fn rate(bench: &mut Bench) -> Result<u64, Failure> {
+fn rate(bench: &mut Bench) -> Result<u64> {
     let reading = bench.reading();
-    let flow = reading.flows.first().ok_or_else(|| "the NIC has no flow".to_owned())?;
+    let flow = reading.flows.first().ok_or("the NIC has no flow")?;
     Ok(flow.rate.value)
 }
 
@@ -69,7 +66,7 @@ fn params(numbers: &Numbers) -> String {
 
 /// Runs a sender that hears a CNP at each of `cnps`, and holds its rate against the reference at each
 /// of `samples`; the reference at the end.
-fn traced(numbers: Numbers, cnps: &[Instant], samples: &[Instant]) -> Result<Reference, Failure> {
+fn traced(numbers: Numbers, cnps: &[Instant], samples: &[Instant]) -> Result<Reference> {
     let mut bench = sending(&params(&numbers))?;
     let mut rates = Vec::new();
     let mut stops: Vec<Instant> = cnps.iter().chain(samples).copied().collect();
@@ -102,9 +99,7 @@ fn traced(numbers: Numbers, cnps: &[Instant], samples: &[Instant]) -> Result<Ref
         }
         reference.advance(at);
         let expected = reference.current;
-        ensure((found as f64 - expected).abs() <= ROUNDING, || {
-            format!("at {at} {found} bit/s, not {expected:.1}")
-        })?;
+        near(format!("bit/s at {at}"), found as f64, expected, ROUNDING)?;
     }
     Ok(reference)
 }
@@ -135,9 +130,7 @@ pub fn cut(_: Level) -> Finding {
         let alpha = |of: f64| if alpha_first { of * 255.0 / 256.0 + 1.0 / 256.0 } else { of };
         let expected = [8e9, 4e9, 6e9, 6e9 * (1.0 - alpha(255.0 / 256.0) / 2.0)];
         for (rate, expected) in [before, halved, recovered, cut].into_iter().zip(expected) {
-            ensure((rate as f64 - expected).abs() <= 1.0, || {
-                format!("{name}: {rate} bit/s, not {expected}")
-            })?;
+            ensure!((rate as f64 - expected).abs() <= 1.0, "{name}: {rate} bit/s, not {expected}");
         }
         found.push(format!("{name} {cut}"));
         // A CNP every 7 µs for a while: α rises again, and the rate falls to its least.
@@ -145,7 +138,7 @@ pub fn cut(_: Level) -> Finding {
         let cnps = [&[first, second], &many[..]].concat();
         let samples = every(us(5), at_us(1_200));
         let reference = traced(numbers, &cnps, &samples)?;
-        ensure(reference.counts[0] > 5, || "the trace has no recovery in it".to_owned())?;
+        ensure!(reference.counts[0] > 5, "the trace has no recovery in it");
     }
     Ok(format!("8, 4 and 6 Gb/s; after the second CNP {}; and a trace of 62", found.join(", ")))
 }
@@ -165,9 +158,7 @@ pub fn alpha_decay(_: Level) -> Finding {
         let found = rate(&mut bench)?;
         let alpha = (255.0f64 / 256.0).powi(k as i32);
         let expected = before * (1.0 - alpha / 2.0);
-        ensure((found as f64 - expected).abs() <= 1.0, || {
-            format!("{k} intervals: {found} of {before}, not {expected:.1}")
-        })?;
+        near(format!("{k} intervals, from {before}"), found as f64, expected, 1.0)?;
     }
     Ok(format!("a CNP after k = {intervals:?} intervals takes (255/256)^k / 2 off"))
 }
@@ -184,12 +175,9 @@ pub fn recovery(_: Level) -> Finding {
     let many: Vec<_> = (0..4).map(|n| at_us(20 + n)).collect();
     let by_both = traced(both, &many, &samples(6_000))?;
     let [.., hyper] = by_both.counts;
-    ensure(by_time.counts[..2].iter().all(|count| *count >= 5), || {
-        format!("stages were {:?}", by_time.counts)
-    })?;
-    ensure(by_octets.counts[1] > 0 && hyper > 0, || {
-        format!("stages were {:?} by octets, {:?} by both", by_octets.counts, by_both.counts)
-    })?;
+    same("stages by the timer", by_time.counts[..2].iter().all(|count| *count >= 5), true)?;
+    let stages = [by_octets.counts, by_both.counts];
+    ensure!(stages[0][1] > 0 && hyper > 0, "stages by octets and by both: {stages:?}");
     fast_recovery_halves_the_gap()?;
     Ok(format!(
         "stages {:?} by the timer, {:?} by octets, {:?} by both",
@@ -198,7 +186,7 @@ pub fn recovery(_: Level) -> Finding {
 }
 
 /// Said of the gap itself: five halvings after one cut, and then nothing is left of it to see.
-fn fast_recovery_halves_the_gap() -> Result<(), Failure> {
+fn fast_recovery_halves_the_gap() -> Result<()> {
     let mut bench = sending(&params(&NUMBERS))?;
     bench.run_until(at_us(20));
     bench.inject(1, cnp(2, 1));
@@ -206,15 +194,13 @@ fn fast_recovery_halves_the_gap() -> Result<(), Failure> {
         bench.run_until(at_us(20 + 55 * stage));
         let gap = 8_000_000_000 - rate(&mut bench)?;
         let expected = 4_000_000_000 >> stage;
-        ensure(gap == expected, || {
-            format!("the gap after {stage} stages is {gap}, not {expected}")
-        })?;
+        ensure!(gap == expected, "the gap after {stage} stages is {gap}, not {expected}");
     }
     Ok(())
 }
 
 /// ROCE-12: the rate as the NIC tells it at once and 4 µs after one CNP for a fresh flow, by profile.
-fn by_profile() -> Result<String, Failure> {
+fn by_profile() -> Result<String> {
     let period = us(4);
     let by_tenth_bits = 8e9 * (1.0 - 1_004.0 / 1_024.0 / 2.0);
     let by_power = 8e9 * (1.0 - (255.0f64 / 256.0).powi(4) / 2.0);
@@ -234,9 +220,7 @@ fn by_profile() -> Result<String, Failure> {
         let second = rate(&mut bench)?;
         for (when, rate, expected) in [("at once", first, at_once), ("after 4 µs", second, later)]
         {
-            ensure((rate as f64 - expected).abs() <= 1.0, || {
-                format!("{params}: {when} {rate}, not {expected:.1}")
-            })?;
+            near(format!("{params}: {when}"), rate as f64, expected, 1.0)?;
         }
         found.push(format!("{}: {first}, {second}", params.replace('\n', ", ")));
     }
@@ -268,42 +252,35 @@ static LIMITS: [(u64, Shared<Record>); 3] = [
 const TOLD: Instant = ms(300);
 
 /// A NIC held at its least rate sends full and short frames in turn.
-fn limited(on: Level, least: &str, duration: &str) -> Result<Record, Failure> {
+fn limited(on: Level, least: &str, duration: &str) -> Result<Record> {
     told(on, (&format!("rate_min = \"{least}\""), 2_148), duration, 10)
 }
 
 /// A NIC with a backlog of messages of so many octets receives `count` CNPs.
-fn told(
-    on: Level,
-    (params, size): (&str, u64),
-    duration: &str,
-    count: u32,
-) -> Result<Record, Failure> {
-    let rest = format!(
-        "{}{}[[traffic]]\nname = \"flow\"\nfrom = \"h1\"\nto = \"h2\"\narrivals = \"backlog\"\n\
-         size = \"{size} B\"\ntransport = \"uc\"\nstart = \"100 ms\"\n",
-        roomy(""),
-        dcqcn(&format!("{STILL}\n{params}"))
+fn told(on: Level, (params, size): (&str, u64), duration: &str, count: u32) -> Result<Record> {
+    let keys = format!(
+        "arrivals = \"backlog\"\nsize = \"{size} B\"\ntransport = \"uc\"\nstart = \"100 ms\""
     );
-    let stage = Stage::new(on, &star(2, duration, "", &rest), "h1")?;
-    let mut script = Script::default();
-    script.at(TOLD, move |bed| {
-        (0..count).for_each(|_| bed.send_frame(1, &cnp(2, 1)));
-    });
-    stage.run(script)
+    let scheme = dcqcn(&format!("{STILL}\n{params}"));
+    let rest = roomy("") + &scheme + &traffic("flow", "h1", "h2", &keys);
+    play(on, &star(2, duration, "", &rest), "h1", |script| {
+        script.at(TOLD, move |bed| {
+            (0..count).for_each(|_| bed.send_frame(1, &cnp(2, 1)));
+        });
+    })
 }
 
 /// From the start of one frame to the start of the next, of those that start in `[from, to)`.
 fn gaps(record: &Record, from: Instant, to: Instant) -> Vec<Duration> {
-    let starts = record.starts(1, LOSSLESS, RATE).into_iter();
+    let starts = record.data(1, LOSSLESS).starts(RATE).into_iter();
     let here: Vec<Instant> = starts.filter(|at| *at >= from && *at < to).collect();
     here.windows(2).map(|pair| pair[1].since(pair[0])).collect()
 }
 
 /// The mean gap, in hundredths of what a frame takes.
-fn mean(record: &Record, from: Instant, to: Instant) -> Result<u64, Failure> {
+fn mean(record: &Record, from: Instant, to: Instant) -> Result<u64> {
     let gaps = gaps(record, from, to);
-    ensure(gaps.len() > 3, || format!("only {} frames between {from} and {to}", gaps.len()))?;
+    ensure!(gaps.len() > 3, "only {} frames between {from} and {to}", gaps.len());
     let sum: u64 = gaps.iter().map(|gap| gap.as_ps()).sum();
     Ok(sum * 100 / gaps.len() as u64 / FRAME_TIME.as_ps())
 }
@@ -322,12 +299,10 @@ pub fn first_cnp(on: Level) -> Finding {
     for (what, cached, from, to, expected) in periods {
         let record = cached.on(on)?;
         let found = mean(&record, from, to)?;
-        ensure(found.abs_diff(expected) * 100 <= expected * 2, || {
-            format!("{what}: every {found} hundredths, not {expected}")
-        })?;
+        near(format!("{what}: hundredths"), found, expected, expected / 50)?;
         told.push(format!("{what} {found}"));
     }
-    let profiles = if on == Level::Live { String::new() } else { by_profile()? };
+    let profiles = on.only_engine(by_profile)?;
     Ok(format!("hundredths of a frame's time from frame to frame: {}{profiles}", told.join(", ")))
 }
 
@@ -338,8 +313,8 @@ pub fn rate_limiter(on: Level) -> Finding {
         let record = shared.on(on)?;
         // A frame may be late by the one that was under way.
         let from = TOLD + FRAME_TIME * (100 / share * 2);
-        let sent = OnLine::all(record.between(1, from, Instant::NEVER), RATE);
-        ensure(sent.len() >= 20, || format!("only {} frames at {share} %", sent.len()))?;
+        let sent = OnLine::all(record.packets(1).within((from, Instant::NEVER)), RATE);
+        ensure!(sent.len() >= 20, "only {} frames at {share} %", sent.len());
         let live = record.live.is_some();
         let mean = conforms(&sent[..sent.len().min(200)], RATE.get() * share / 100, live)?;
         told.push(format!("{mean} bit/s for {share} %"));
@@ -348,7 +323,7 @@ pub fn rate_limiter(on: Level) -> Finding {
 }
 
 /// Holds if no window has more than `bits` a second and a full frame, live two; the mean.
-fn conforms(sent: &[OnLine<'_>], bits: u64, live: bool) -> Result<u128, Failure> {
+fn conforms(sent: &[OnLine<'_>], bits: u64, live: bool) -> Result<u128> {
     const SECOND: u128 = 1_000_000_000_000;
     let size = |sent: &OnLine<'_>| u128::from(sent.frame.line_size().get()) * 8;
     let burst = sent.iter().map(size).max().unwrap_or(0) * if live { 2 } else { 1 };
@@ -358,7 +333,7 @@ fn conforms(sent: &[OnLine<'_>], bits: u64, live: bool) -> Result<u128, Failure>
             total += size(to);
             let window = u128::from(to.end.since(from.start).as_ps());
             let allowed = u128::from(bits) * window / SECOND + burst;
-            ensure(total <= allowed, || format!("frame {first}: {total} bits, {allowed} allowed"))?;
+            ensure!(total <= allowed, "frame {first}: {total} bits, {allowed} allowed");
         }
     }
     let [first, .., last] = sent else { return Ok(0) };
@@ -366,8 +341,6 @@ fn conforms(sent: &[OnLine<'_>], bits: u64, live: bool) -> Result<u128, Failure>
     let all: u128 = sent.iter().map(size).sum::<u128>() - size(last);
     let mean = all * SECOND / u128::from(last.start.since(first.start).as_ps());
     let parts = if live { 50 } else { 10_000 };
-    ensure(mean.abs_diff(bits.into()) * parts <= u128::from(bits), || {
-        format!("the mean is {mean} bit/s, not {bits}")
-    })?;
+    near("the mean in bit/s", mean, bits.into(), u128::from(bits) / parts)?;
     Ok(mean)
 }
