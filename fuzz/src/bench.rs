@@ -1,4 +1,7 @@
 //! Drives a device with hostile peers at every port and time in jumps, and checks the frame balance at the end.
+//!
+//! It is not the bench of `tests/testbed`: there neighbours keep to the standard, here no peer needs to, and a device
+//! that wants to be woken without end has failed.
 
 use crate::frames;
 use crate::roce_frames;

@@ -16,34 +16,7 @@ pub fn packet(tape: &mut Tape<'_>, lids: &[u16], classes: u8) -> Frame {
         other => Lid::new(lids[usize::from(other) % lids.len()]),
     };
     let (slid, dlid) = (lid(tape), lid(tape));
-    let opcode = match tape.u8() {
-        unknown @ 250.. => Opcode(unknown),
-        other => Opcode::ALL[usize::from(other) % Opcode::ALL.len()],
-    };
-    let flags = tape.u8();
-    let class = tape.u8() % (classes + 1);
-    let queue_pair = match class {
-        class if class == classes => QueuePairNumber::truncate(tape.u8().into()),
-        class => QueuePairNumber::planned(class, slid),
-    };
-    // Small numbers match the state of a new queue pair; the others are arbitrary.
-    let psn = match tape.u16() {
-        far @ 0xff00.. => Psn::truncate(u32::from(far) << 12),
-        near => Psn::truncate(u32::from(near % 64)),
-    };
-    let bth = Bth {
-        solicited: flags & 1 != 0,
-        fecn: flags & 2 != 0,
-        becn: flags & 4 != 0,
-        ack_request: flags & 8 != 0,
-        ..Bth::new(opcode, queue_pair, psn)
-    };
-    let mut rest = [0; 64];
-    let set = opcode.extended_headers();
-    let given = tape.take(set.octets());
-    rest[..given.len()].copy_from_slice(given);
-    let extended =
-        ExtendedHeaders::parse(set, &rest, 0).expect("the octets suffice for any opcode");
+    let (flags, bth, extended) = transport(tape, slid, classes);
     let lanes = tape.u8();
     let builder = PacketBuilder {
         virtual_lane: VirtualLane::truncate(if flags & 0x80 != 0 { lanes >> 4 } else { 0 }),
@@ -63,6 +36,40 @@ pub fn packet(tape: &mut Tape<'_>, lids: &[u16], classes: u8) -> Frame {
     let mut octets = BytesMut::new();
     builder.emit(&mut octets, payload, |_| ()).expect("the payload fits a packet");
     Frame::unchecked(FrameKind::Infiniband, octets)
+}
+
+/// Flags for the caller, and the headers of a random opcode from a queue pair of `from`. The bits of the flags, from
+/// the lowest, are SE, FECN, BECN and AckReq.
+pub fn transport(tape: &mut Tape<'_>, from: Lid, classes: u8) -> (u8, Bth, ExtendedHeaders) {
+    let opcode = match tape.u8() {
+        unknown @ 250.. => Opcode(unknown),
+        other => Opcode::ALL[usize::from(other) % Opcode::ALL.len()],
+    };
+    let flags = tape.u8();
+    let class = tape.u8() % (classes + 1);
+    let queue_pair = match class {
+        class if class == classes => QueuePairNumber::truncate(tape.u8().into()),
+        class => QueuePairNumber::planned(class, from),
+    };
+    // Small numbers match the state of a new queue pair; the others are arbitrary.
+    let psn = match tape.u16() {
+        far @ 0xff00.. => Psn::truncate(u32::from(far) << 12),
+        near => Psn::truncate(u32::from(near % 64)),
+    };
+    let bth = Bth {
+        solicited: flags & 1 != 0,
+        fecn: flags & 2 != 0,
+        becn: flags & 4 != 0,
+        ack_request: flags & 8 != 0,
+        ..Bth::new(opcode, queue_pair, psn)
+    };
+    let mut rest = [0; 64];
+    let set = opcode.extended_headers();
+    let given = tape.take(set.octets());
+    rest[..given.len()].copy_from_slice(given);
+    let extended =
+        ExtendedHeaders::parse(set, &rest, 0).expect("the octets suffice for any opcode");
+    (flags, bth, extended)
 }
 
 /// A frame with one bit flipped.

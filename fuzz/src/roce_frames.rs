@@ -1,11 +1,12 @@
 //! Frames of an Ethernet peer, chosen by a tape.
 
+use crate::frames::transport;
 use crate::tape::Tape;
 use bytes::BytesMut;
 use proto::frame::{Frame, FrameKind};
-use proto::ids::{Dscp, Ecn, Lid, Priority, Psn, QueuePairNumber, VlanId};
+use proto::ids::{Dscp, Ecn, Lid, Priority, VlanId};
 use proto::wire::ethernet::{MacAddress, MacControl, Pause, Pfc, VlanTag, plan};
-use proto::wire::infiniband::{Bth, ExtendedHeaders, Grh, Opcode};
+use proto::wire::infiniband::{Bth, Grh};
 use proto::wire::internet::{Ipv4, Ipv6, Udp};
 use proto::wire::roce::{NetworkHeaders, PacketBuilder};
 
@@ -13,31 +14,9 @@ use proto::wire::roce::{NetworkHeaders, PacketBuilder};
 pub fn packet(tape: &mut Tape<'_>, lids: &[u16], classes: u8) -> Frame {
     let lid = |tape: &mut Tape<'_>| Lid::new(lids[tape.below(lids.len())]);
     let (from, to) = (lid(tape), lid(tape));
-    let opcode = match tape.u8() {
-        unknown @ 250.. => Opcode(unknown),
-        other => Opcode::ALL[usize::from(other) % Opcode::ALL.len()],
-    };
-    let flags = tape.u8();
-    let class = tape.u8() % (classes + 1);
-    let queue_pair = match class {
-        class if class == classes => QueuePairNumber::truncate(tape.u8().into()),
-        class => QueuePairNumber::planned(class, from),
-    };
-    // Small numbers match the state of a new queue pair; the others are arbitrary.
-    let psn = match tape.u16() {
-        far @ 0xff00.. => Psn::truncate(u32::from(far) << 12),
-        near => Psn::truncate(u32::from(near % 64)),
-    };
-    let bth = Bth {
-        solicited: flags & 1 != 0,
-        becn: flags & 4 != 0,
-        ack_request: flags & 8 != 0,
-        ..Bth::new(opcode, queue_pair, psn)
-    };
-    let mut rest = [0; 64];
-    let set = opcode.extended_headers();
-    let given = tape.take(set.octets());
-    rest[..given.len()].copy_from_slice(given);
+    let (flags, bth, extended) = transport(tape, from, classes);
+    // Flag 2 chooses the destination here.
+    let bth = Bth { fecn: false, ..bth };
     let service = tape.u8();
     let builder = PacketBuilder {
         destination: if flags & 2 == 0 { plan::mac(to) } else { MacAddress::BROADCAST },
@@ -50,7 +29,7 @@ pub fn packet(tape: &mut Tape<'_>, lids: &[u16], classes: u8) -> Frame {
         }),
         network: network(flags >> 6, service, from, to, tape),
         bth,
-        extended: ExtendedHeaders::parse(set, &rest, 0).expect("the octets suffice for any opcode"),
+        extended,
     };
     let payload = match flags >> 4 & 3 {
         0 => 16,

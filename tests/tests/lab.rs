@@ -141,11 +141,11 @@ fn the_next_command_removes_what_a_killed_command_left() {
     up.wait().expect("the process is a child of the test");
     place.up(INFINIBAND, "one");
     let processes = place.processes("one");
-    let keeper = Pid::from_raw(*processes.last().expect("a keeper") as i32);
-    kill(keeper, Signal::SIGKILL).expect("the test may signal the process");
+    let supervisor = Pid::from_raw(*processes.last().expect("a supervisor") as i32);
+    kill(supervisor, Signal::SIGKILL).expect("the test may signal the process");
     assert!(
         eventually(10.0, || !processes.iter().copied().any(is_alive)),
-        "the daemons end with their keeper"
+        "the daemons end with their supervisor"
     );
     let status = place.run(&["status"]);
     assert_eq!(status.status.code(), Some(5), "exit code 5 reports a dead lab");

@@ -157,12 +157,12 @@ impl Ground {
         }
     }
 
-    fn keeper(&self) -> Option<u32> {
-        let is_keeper = |process: &u32| {
+    fn supervisor(&self) -> Option<u32> {
+        let is_supervisor = |process: &u32| {
             let line = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
             line.split(|octet| *octet == 0).nth(1) == Some(b"keep")
         };
-        processes_of(&self.mark()).into_iter().find(is_keeper)
+        processes_of(&self.mark()).into_iter().find(is_supervisor)
     }
 
     fn daemons(&self) -> Vec<u32> {
@@ -187,7 +187,7 @@ impl Ground {
 enum Step {
     Begun,
     Folder,
-    Keeper,
+    Supervisor,
     RunFolder,
     Namespaces,
     Told,
@@ -199,7 +199,7 @@ enum Step {
 const STEPS: [Step; 9] = [
     Step::Begun,
     Step::Folder,
-    Step::Keeper,
+    Step::Supervisor,
     Step::RunFolder,
     Step::Namespaces,
     Step::Told,
@@ -214,10 +214,10 @@ impl Step {
         match self {
             Step::Begun => true,
             Step::Folder => lab.join("lab.json").exists(),
-            Step::Keeper => ground.keeper().is_some(),
+            Step::Supervisor => ground.supervisor().is_some(),
             Step::RunFolder => lab.join("run").exists(),
-            Step::Namespaces => ground.keeper().is_some_and(|keeper| {
-                !namespaces_held(keeper).is_empty() || Step::Told.is_reached(ground)
+            Step::Namespaces => ground.supervisor().is_some_and(|supervisor| {
+                !namespaces_held(supervisor).is_empty() || Step::Told.is_reached(ground)
             }),
             Step::Told => lab.join("run/process-0.toml").exists(),
             Step::Daemons => !ground.daemons().is_empty(),
@@ -260,15 +260,15 @@ fn a_launcher_killed_at_any_step_leaves_nothing_behind() {
                 ground.assert_is(&before, &format!("{by} to up on {substrate:?} at {step:?}"));
             }
             let mut up = ground.begin_up(*substrate);
-            ground.reach(step.max_keeper(), &mut up);
+            ground.reach(step.max_supervisor(), &mut up);
             ground.look();
-            if let Some(keeper) = ground.keeper() {
-                signal(keeper, Signal::SIGKILL);
+            if let Some(supervisor) = ground.supervisor() {
+                signal(supervisor, Signal::SIGKILL);
             }
             let status = up.wait().expect("the process is a child of the test");
             assert_ne!(status.code(), Some(101), "up panicked");
             ground.tidy();
-            ground.assert_is(&before, &format!("a keeper killed on {substrate:?} at {step:?}"));
+            ground.assert_is(&before, &format!("a supervisor killed on {substrate:?} at {step:?}"));
         }
     }
     let is_netns = ground.substrates().contains(&Substrate::Netns);
@@ -280,9 +280,9 @@ fn a_launcher_killed_at_any_step_leaves_nothing_behind() {
 }
 
 impl Step {
-    /// This step, or the first step with a keeper process if that is later.
-    fn max_keeper(self) -> Step {
-        if matches!(self, Step::Begun | Step::Folder) { Step::Keeper } else { self }
+    /// This step, or the first step with a supervisor process if that is later.
+    fn max_supervisor(self) -> Step {
+        if matches!(self, Step::Begun | Step::Folder) { Step::Supervisor } else { self }
     }
 }
 
@@ -308,8 +308,8 @@ fn cycle(ground: &mut Ground, random: &mut Random) -> String {
             ground.reach(Step::Up, &mut child);
             child.wait().expect("the process is a child of the test");
             ground.look();
-            let (keeper, daemons) = (ground.keeper(), ground.daemons());
-            let all: Vec<u32> = keeper.into_iter().chain(daemons).collect();
+            let (supervisor, daemons) = (ground.supervisor(), ground.daemons());
+            let all: Vec<u32> = supervisor.into_iter().chain(daemons).collect();
             signal(all[one_of(random, all.len())], by);
         }
         2 => {

@@ -88,7 +88,7 @@ impl Place {
         self.good(&[&["up", &file, "--name", name, "--backend", "udp"], words].concat());
     }
 
-    /// The processes of a lab: its keeper and its daemons.
+    /// The processes of a lab: its supervisor and its daemons.
     pub fn processes(&self, name: &str) -> Vec<u32> {
         let text = fs::read_to_string(self.labs().join(name).join("lab.json")).expect("a journal");
         let journal: Value = serde_json::from_str(&text).expect("JSON");

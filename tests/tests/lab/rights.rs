@@ -45,7 +45,7 @@ fn daemon_threads_drop_all_privileges_after_opening_sockets() {
     for substrate in substrates {
         place.good(&["up", &file, "--name", "one", "--tcp", "--backend", substrate]);
         let mut processes = place.processes("one");
-        // The last process is the keeper, which creates namespaces.
+        // The last process is the supervisor, which creates namespaces.
         processes.pop();
         assert_eq!(processes.len(), 2);
         for process in processes {

@@ -72,8 +72,8 @@ pub(super) fn run(options: &Options) -> Ended {
 
 /// Runs a case. For a live one, which takes seconds, a terminal shows its name, its duration and repetitions.
 fn perform_with_spinner(case: &'static Case, level: Level) -> Outcome {
-    let spinner = (level == Level::Live)
-        .then(|| Spinner::start(&format!("{} L  {}", case.id, case.title)));
+    let spinner =
+        (level == Level::Live).then(|| Spinner::start(&format!("{} L  {}", case.id, case.title)));
     let outcome = perform(case, level, &mut |repeats, why| {
         if let Some(spinner) = &spinner {
             spinner.set_message(&format!("again ({repeats}): {why}"));
