@@ -72,7 +72,7 @@ impl Watermarks {
             // Without lossless priorities no headroom is needed.
             let pauses = if is_global { pausing } else { port.lossless != 0 };
             let headroom = if pauses { room.numbers.headroom } else { Bytes::ZERO };
-            if pauses && headroom >= port.buffer {
+            if (pauses || is_global) && headroom >= port.buffer {
                 let (port, buffer) = (PortNumber::from_index(index), port.buffer);
                 return Err(MemoryError::Buffer { port, headroom, buffer });
             }
