@@ -41,6 +41,11 @@ impl<'a> RunData<'a> {
         RunData { fabric, recordings, places: places.collect() }
     }
 
+    /// The address of `node` in flows; 0 if it has none.
+    fn address(&self, node: usize) -> u64 {
+        self.fabric.addresses.get(node).copied().unwrap_or(0)
+    }
+
     /// The reading of `node` at a planned edge.
     fn at(&self, node: usize, edge: Instant) -> Result<Taken<'a>, String> {
         let name = self.fabric.node_name(node);

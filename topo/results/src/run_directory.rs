@@ -6,7 +6,7 @@
 use crate::run_directory::sealed::Sealed;
 use emulation::recorder::Recording;
 use proto::units::Instant;
-use scenario::inventory::Fabric;
+use scenario::inventory::{Fabric, FlowNames};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io;
@@ -34,6 +34,14 @@ pub struct RunRecord<'a> {
     pub remarks: &'a [Remark],
     /// True to write all events without a limit.
     pub all_events: bool,
+}
+
+impl<'a> RunRecord<'a> {
+    fn flow_names(&self) -> FlowNames<'a> {
+        let readings = self.recordings.iter().flat_map(|recording| &recording.last);
+        let flows = readings.flat_map(|reading| &reading.flows);
+        FlowNames::new(self.fabric, flows.map(|flow| flow.flow))
+    }
 }
 
 /// One row of `fidelity.csv`: a worker over one bin.

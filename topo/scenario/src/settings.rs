@@ -1,7 +1,7 @@
 //! What a scenario sets, for those who read results: every key of fabric, scheme and run with its
 //! value, where that was written, and what the file says about it in the same line.
 
-use crate::keyfile::document::{Data, Datum, Entry, Table};
+use crate::keyfile::document::{Datum, Entry, Table};
 use crate::keyfile::problem::Place;
 
 /// One key with its value.
@@ -41,8 +41,7 @@ pub fn list(
     settled: &Table,
     in_force: Vec<(&'static str, String)>,
 ) -> Vec<Setting> {
-    let lines: Vec<&str> = file.lines().collect();
-    let view = View { lines: &lines };
+    let view = View { lines: file.lines().collect() };
     let mut settings = Vec::new();
     for name in WHOLE {
         view.table(name, written.table(name), settled.table(name), &mut settings);
@@ -56,13 +55,10 @@ pub fn list(
         }
     }
     for name in LISTS {
-        let Some(Data::List(list)) = settled.get(name).map(|datum| &datum.data) else { continue };
+        let Some(list) = settled.get(name).and_then(Datum::list) else { continue };
         let named = list.iter().enumerate().take(ELEMENTS_MAX).map(|(index, element)| {
-            let own = match &element.data {
-                Data::Table(table) => table.text("name").map(str::to_owned),
-                _ => None,
-            };
-            let own = own.unwrap_or_else(|| index.to_string());
+            let own = element.table().and_then(|table| table.text("name"));
+            let own = own.map_or_else(|| index.to_string(), str::to_owned);
             let origin = match &element.place {
                 Place::Override(_) => Origin::Override(None),
                 Place::File { .. } | Place::Default => Origin::File(None),
@@ -80,7 +76,7 @@ pub fn list(
 }
 
 struct View<'a> {
-    lines: &'a [&'a str],
+    lines: Vec<&'a str>,
 }
 
 impl View<'_> {
@@ -94,14 +90,13 @@ impl View<'_> {
         for entry in settled.iter().flat_map(|table| &table.entries) {
             let path = format!("{path}.{}", entry.key);
             let key = entry.key.as_str();
-            if let Data::Table(table) = &entry.value.data {
+            if let Some(table) = entry.value.table() {
                 self.table(&path, written.and_then(|written| written.table(key)), Some(table), out);
                 continue;
             }
             // Nodes and links are a picture, not a parameter.
-            let is_list_of_tables = matches!(&entry.value.data, Data::List(list)
-                if list.iter().any(|item| matches!(item.data, Data::Table(_))));
-            if is_list_of_tables {
+            let list = entry.value.list().unwrap_or_default();
+            if list.iter().any(|item| item.table().is_some()) {
                 continue;
             }
             let origin = match &entry.value.place {
@@ -134,16 +129,11 @@ impl View<'_> {
 
 /// `from h[0-30], to h31, load 0.07`.
 fn in_words(element: &Datum) -> String {
-    match &element.data {
-        Data::Table(table) => {
-            let is_shown =
-                |entry: &&Entry| entry.key != "name" && entry.value.place != Place::Default;
-            let entries = table.entries.iter().filter(is_shown);
-            let words = entries.map(|entry| format!("{} {}", entry.key, entry.value.data.plain()));
-            words.collect::<Vec<_>>().join(", ")
-        }
-        other => other.plain(),
-    }
+    let Some(table) = element.table() else { return element.data.plain() };
+    let is_shown = |entry: &&Entry| entry.key != "name" && entry.value.place != Place::Default;
+    let entries = table.entries.iter().filter(is_shown);
+    let words = entries.map(|entry| format!("{} {}", entry.key, entry.value.data.plain()));
+    words.collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]

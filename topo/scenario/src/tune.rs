@@ -228,13 +228,11 @@ fn cases(root: &Fields<'_>, fields: &Fields<'_>, context: Context<'_>) -> Vec<Ca
 
 /// The file's traffic as a case changes it. What it writes keeps its own place, for messages.
 fn changed(root: &Fields<'_>, case: &Fields<'_>) -> Table {
-    let mut items = match root.table.get("traffic") {
-        Some(Datum { data: Data::List(list), .. }) => list.clone(),
-        _ => Vec::new(),
-    };
-    let name_of = |item: &Datum| match &item.data {
-        Data::Table(table) => table.text("name").unwrap_or_default().to_owned(),
-        _ => String::new(),
+    let items = root.table.get("traffic").and_then(Datum::list);
+    let mut items = items.unwrap_or_default().to_vec();
+    let name_of = |item: &Datum| {
+        let name = item.table().and_then(|table| table.text("name"));
+        name.unwrap_or_default().to_owned()
     };
     let names: Vec<String> = items.iter().map(name_of).collect();
     let unknown = |name: &str| {

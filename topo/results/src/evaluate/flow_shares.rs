@@ -1,6 +1,6 @@
 //! Shares of flows of a line, rates of notifications, and shares of marked frames.
 
-use super::per_flow::flows_at;
+use super::per_flow::{grown, sent};
 use super::{RunData, flows, growth, named, number_in, over, ports, reduce};
 use emulation::wiring::End;
 use proto::counters::PortReading;
@@ -14,14 +14,8 @@ use scenario::measure::{Marked, Measure, Quantity};
 pub fn share(measure: &Measure, run: &RunData<'_>) -> Result<f64, String> {
     let mut shares = Vec::new();
     for pair in flows(measure)? {
-        let (mut octets, mut ps) = (0, 0);
-        for (from, to) in parts(measure) {
-            let (before, began) = flows_at(run, *pair, from)?;
-            let (after, ended) = flows_at(run, *pair, to)?;
-            octets += after.iter().map(|flow| flow.tx_bytes).sum::<u64>();
-            octets -= before.iter().map(|flow| flow.tx_bytes).sum::<u64>();
-            ps += ended.since(began).as_ps();
-        }
+        let octets = sent(measure, run, *pair)?;
+        let [ps] = grown(measure, |edge| Ok([run.at(pair.0, edge)?.1.as_ps()]))?;
         let receiver = End { node: pair.1, port: PortNumber::from_index(0) };
         let line = run.fabric.line_rate(receiver)?.get() as f64;
         shares.push(octets as f64 * 8e12 / over(ps as f64)? / line);
@@ -52,7 +46,7 @@ pub fn notices(measure: &Measure, run: &RunData<'_>) -> Result<f64, String> {
     let interval = measure.bin.ok_or("it needs a bin: the interval")?;
     let mut most = 0;
     for (from, to) in flows(measure)? {
-        let source = run.fabric.addresses.get(*from).copied().unwrap_or(0);
+        let source = run.address(*from);
         let mut sent = Vec::new();
         for recording in run.recordings {
             let folded = &recording.events.folded;

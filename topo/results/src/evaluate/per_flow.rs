@@ -17,7 +17,7 @@ pub(super) fn flows_at<'a>(
     edge: Instant,
 ) -> Result<(Vec<&'a FlowReading>, Instant), String> {
     let (reading, taken) = run.at(from, edge)?;
-    let address = run.fabric.addresses.get(to).copied().unwrap_or(0);
+    let address = run.address(to);
     let flows = reading.flows.iter().filter(|flow| flow.flow.destination == address);
     Ok((flows.collect(), taken))
 }
@@ -123,23 +123,33 @@ pub(super) fn completion(measure: &Measure, run: &RunData<'_>) -> Result<f64, St
     number_in(measure.per, reduce(shares, measure.reduce)?)
 }
 
+/// The growth of counters over the parts of the measure's window; `read` reads them at an edge.
+pub(super) fn grown<const N: usize>(
+    measure: &Measure,
+    read: impl Fn(Instant) -> Result<[u64; N], String>,
+) -> Result<[u64; N], String> {
+    let mut grown = [0; N];
+    for (from, to) in parts(measure) {
+        let (before, after) = (read(from)?, read(to)?);
+        for (sum, (before, after)) in grown.iter_mut().zip(before.into_iter().zip(after)) {
+            *sum += after - before;
+        }
+    }
+    Ok(grown)
+}
+
 /// The share of the receivers' periods in which they judged the flows to cause congestion.
 pub(super) fn congested(measure: &Measure, run: &RunData<'_>) -> Result<f64, String> {
     let (mut judged, mut found) = (0, 0);
     for (from, to) in flows(measure)? {
-        let source = run.fabric.addresses.get(*from).copied().unwrap_or(0);
-        let periods = |edge: Instant| -> Result<(u64, u64), String> {
-            let receptions = &run.at(*to, edge)?.0.receptions;
-            let flows = receptions.iter().filter(|reception| reception.flow.source == source);
-            Ok(flows.fold((0, 0), |(judged, found), flow| {
-                (judged + flow.periods.judged, found + flow.periods.congested)
-            }))
-        };
-        for (begin, end) in parts(measure) {
-            let (before, after) = (periods(begin)?, periods(end)?);
-            judged += after.0 - before.0;
-            found += after.1 - before.1;
-        }
+        let source = run.address(*from);
+        let [one, other] = grown(measure, |edge| {
+            let receptions = run.at(*to, edge)?.0.receptions.iter();
+            let flows = receptions.filter(|reception| reception.flow.source == source);
+            let periods = flows.map(|flow| [flow.periods.judged, flow.periods.congested]);
+            Ok(periods.fold([0; 2], |[a, b], [c, d]| [a + c, b + d]))
+        })?;
+        (judged, found) = (judged + one, found + other);
     }
     if judged == 0 {
         return Err("no period of these flows was judged: does the scheme judge any?".to_owned());
@@ -154,15 +164,11 @@ const NOTIFICATION: u64 = 8 + 12 + 16 + 4 + 2;
 pub(super) fn overhead(measure: &Measure, run: &RunData<'_>) -> Result<f64, String> {
     let (mut notes, mut octets) = (0, 0);
     for pair in flows(measure)? {
-        let sums = |edge: Instant| -> Result<(u64, u64), String> {
-            let flows = flows_at(run, *pair, edge)?.0;
-            Ok(flows.iter().fold((0, 0), |sum, flow| (sum.0 + flow.notes, sum.1 + flow.tx_bytes)))
-        };
-        for (from, to) in parts(measure) {
-            let (before, after) = (sums(from)?, sums(to)?);
-            notes += after.0 - before.0;
-            octets += after.1 - before.1;
-        }
+        let [one, other] = grown(measure, |edge| {
+            let counts = flows_at(run, *pair, edge)?.0.into_iter().map(|f| [f.notes, f.tx_bytes]);
+            Ok(counts.fold([0; 2], |[a, b], [c, d]| [a + c, b + d]))
+        })?;
+        (notes, octets) = (notes + one, octets + other);
     }
     if octets == 0 {
         return Err("none of these flows sent".to_owned());
@@ -170,18 +176,20 @@ pub(super) fn overhead(measure: &Measure, run: &RunData<'_>) -> Result<f64, Stri
     number_in(measure.per, (notes * NOTIFICATION) as f64 / octets as f64)
 }
 
+/// The octets of data frames that a pair sent inside the measure's window.
+pub(super) fn sent(
+    measure: &Measure,
+    run: &RunData<'_>,
+    pair: (usize, usize),
+) -> Result<u64, String> {
+    let sum = |flows: &[&FlowReading]| flows.iter().map(|flow| flow.tx_bytes).sum();
+    let [octets] = grown(measure, |edge| Ok([sum(&flows_at(run, pair, edge)?.0)]))?;
+    Ok(octets)
+}
+
 /// Jain's fairness index of the octets that the flows sent, one flow for each pair of nodes.
 pub(super) fn fairness(measure: &Measure, run: &RunData<'_>) -> Result<f64, String> {
-    let mut sent = Vec::new();
-    for pair in flows(measure)? {
-        let octets = |edge: Instant| -> Result<u64, String> {
-            Ok(flows_at(run, *pair, edge)?.0.iter().map(|flow| flow.tx_bytes).sum())
-        };
-        let mut sum = 0;
-        for (from, to) in parts(measure) {
-            sum += octets(to)? - octets(from)?;
-        }
-        sent.push(sum as f64);
-    }
+    let sent = flows(measure)?.iter().map(|pair| Ok(sent(measure, run, *pair)? as f64));
+    let sent = sent.collect::<Result<Vec<f64>, String>>()?;
     number_in(measure.per, jain(&sent).ok_or("none of these flows sent")?)
 }

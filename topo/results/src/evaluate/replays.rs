@@ -12,7 +12,7 @@ pub fn over_ideal(measure: &Measure, run: &RunData<'_>) -> Result<f64, String> {
     let (_, ReplayFacts { start, ideal, messages, class }) = found.ok_or("no trace is replayed")?;
     let (mut last, mut delivered) = (*start, 0);
     for (from, to) in flows(measure)? {
-        let source = run.fabric.addresses.get(*from).copied().unwrap_or(0);
+        let source = run.address(*from);
         let receptions = run.at(*to, measure.to)?.0.receptions.iter();
         let is_its = |flow: FlowId| flow.source == source && flow.class == *class;
         for reception in receptions.filter(|reception| is_its(reception.flow)) {

@@ -46,9 +46,7 @@ impl Line<'_> {
 
 /// Writes the file; the last line states how many events were folded and left out.
 pub(super) fn write(record: &RunRecord<'_>, out: &mut Sealed) -> io::Result<u64> {
-    let readings = record.recordings.iter().flat_map(|recording| &recording.last);
-    let flows = readings.flat_map(|reading| reading.flows.iter().map(|flow| flow.flow));
-    let names = FlowNames::new(record.fabric, flows);
+    let names = record.flow_names();
     let (mut rows, mut octets) = (0, 0);
     let (mut counted, mut left_out) = (0, 0);
     for (at, line) in lines(record) {

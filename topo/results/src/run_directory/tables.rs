@@ -6,7 +6,6 @@ use emulation::recorder::{FLOWS_MAX, FlowSeries, PortSeries};
 use emulation::wiring::{End, NodeKind};
 use proto::counters::{FlowId, FlowReading, ReceptionReading};
 use proto::ids::PortNumber;
-use scenario::inventory::FlowNames;
 use std::collections::BTreeMap;
 use std::io;
 
@@ -118,7 +117,7 @@ pub(super) fn rates(record: &RunRecord<'_>, out: &mut super::Sealed) -> io::Resu
 }
 
 fn rate_rows(record: &RunRecord<'_>) -> RateRows {
-    let names = flow_names(record);
+    let names = record.flow_names();
     let mut series: Vec<(String, &FlowSeries, &Grid)> = Vec::new();
     let mut rows = RateRows::new();
     let mut rest: BTreeMap<(u64, u32, u8), (Slot, FlowBin)> = BTreeMap::new();
@@ -159,20 +158,12 @@ fn rate_rows(record: &RunRecord<'_>) -> RateRows {
     rows
 }
 
-fn flow_names<'a>(record: &RunRecord<'a>) -> FlowNames<'a> {
-    let readings = record.recordings.iter().flat_map(|recording| &recording.last);
-    FlowNames::new(
-        record.fabric,
-        readings.flat_map(|reading| reading.flows.iter().map(|flow| flow.flow)),
-    )
-}
-
 /// `flows.csv`: both ends' totals at the stop. Completion times are counted by receiver and traffic
 /// item, not by flow, so their columns stay empty.
 pub(super) fn flows(record: &RunRecord<'_>, out: &mut super::Sealed) -> io::Result<u64> {
     let columns = "flow src dst class first_ps last_ps offered_bytes delivered_bytes messages unfinished fct_ps_p50 fct_ps_p99 fct_ps_max marked notes reordered";
     let mut table = Table::new(out, columns.split(' '))?;
-    let names = flow_names(record);
+    let names = record.flow_names();
     let last = || record.recordings.iter().flat_map(|recording| &recording.last);
     let receptions: BTreeMap<FlowId, &ReceptionReading> =
         last().flat_map(|reading| &reading.receptions).map(|r| (r.flow, r)).collect();

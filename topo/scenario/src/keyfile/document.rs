@@ -31,6 +31,22 @@ impl Datum {
         }
     }
 
+    /// The table, if it is one.
+    pub fn table(&self) -> Option<&Table> {
+        match &self.data {
+            Data::Table(table) => Some(table),
+            _ => None,
+        }
+    }
+
+    /// The elements, if it is an array.
+    pub fn list(&self) -> Option<&[Datum]> {
+        match &self.data {
+            Data::List(list) => Some(list),
+            _ => None,
+        }
+    }
+
     /// A value that has not been checked yet.
     pub fn new(place: Place, data: Data) -> Datum {
         Datum { place, data, value: None }
@@ -102,10 +118,7 @@ impl Table {
 
     /// The table of `key`, if it is one.
     pub fn table(&self, key: &str) -> Option<&Table> {
-        match &self.get(key)?.data {
-            Data::Table(table) => Some(table),
-            _ => None,
-        }
+        self.get(key)?.table()
     }
 
     /// The text of `key`, if it is one.

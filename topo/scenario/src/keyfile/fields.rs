@@ -1,6 +1,6 @@
 //! Reads a resolved table: typed values, places for messages, and the report of faults.
 
-use crate::keyfile::document::{Data, Datum, Table};
+use crate::keyfile::document::{Datum, Table};
 use crate::keyfile::problem::{Complaint, Place, Problems};
 use crate::keyfile::settle::{element_path, join};
 use proto::params::{FromValue, Kind, Params, Reader, Scale, Value};
@@ -118,9 +118,10 @@ impl<'a> Fields<'a> {
                 (Ok(found), Some(all)) => all.extend(found),
                 (Ok(_), None) => {}
                 (Err(complaint), _) => {
-                    let place = match self.table.get(key).map(|datum| &datum.data) {
-                        Some(Data::List(list)) if list.len() == texts.0.len() => &list[index].place,
-                        _ => self.place_of(key),
+                    let list = self.table.get(key).and_then(Datum::list);
+                    let place = match list.filter(|list| list.len() == texts.0.len()) {
+                        Some(list) => &list[index].place,
+                        None => self.place_of(key),
                     };
                     self.problems.borrow_mut().report(place, join(&self.path, key), complaint);
                     all = None;
@@ -160,19 +161,15 @@ impl<'a> Fields<'a> {
 
     /// A table within; `None` only if it is optional and absent.
     pub fn table(&self, key: &str) -> Option<Fields<'a>> {
-        let Datum { data: Data::Table(table), place, .. } = self.table.get(key)? else {
-            return None;
-        };
-        Some(self.inner(join(&self.path, key), place, table))
+        let datum = self.table.get(key)?;
+        Some(self.inner(join(&self.path, key), &datum.place, datum.table()?))
     }
 
     /// The tables of an array of tables.
     pub fn tables(&self, key: &str) -> Vec<Fields<'a>> {
-        let Some(Datum { data: Data::List(list), .. }) = self.table.get(key) else {
-            return Vec::new();
-        };
+        let list = self.table.get(key).and_then(Datum::list).unwrap_or_default();
         let tables = list.iter().enumerate().filter_map(|(index, element)| {
-            let Data::Table(table) = &element.data else { return None };
+            let table = element.table()?;
             let path = element_path(&join(&self.path, key), index, table);
             Some(self.inner(path, &element.place, table))
         });

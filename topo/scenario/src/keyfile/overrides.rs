@@ -76,8 +76,6 @@ fn find<'a>(list: &'a mut [Datum], name: &str, wanted: &str) -> Result<&'a mut D
 }
 
 fn element_name(element: &Datum) -> Option<&str> {
-    match &element.data {
-        Data::Table(table) => table.text("name").or_else(|| table.text("measure")),
-        _ => None,
-    }
+    let table = element.table()?;
+    table.text("name").or_else(|| table.text("measure"))
 }

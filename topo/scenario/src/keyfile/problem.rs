@@ -58,9 +58,7 @@ impl Problem {
         let Complaint { message, hint } = complaint;
         Problem { place: place.clone(), path: path.into(), message, hint }
     }
-}
 
-impl Problem {
     /// As a warning about this file, on one line.
     pub fn as_warning(&self, file: &std::path::Path) -> String {
         let Problem { place, path, message, hint } = self;
@@ -134,13 +132,8 @@ impl Problems {
 
 impl fmt::Display for Problems {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (number, problem) in self.errors.iter().enumerate() {
-            if number > 0 {
-                writeln!(f)?;
-            }
-            write!(f, "{problem}")?;
-        }
-        Ok(())
+        let lines: Vec<String> = self.errors.iter().map(Problem::to_string).collect();
+        f.write_str(&lines.join("\n"))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Nodes and links written out by hand.
 
-use crate::keyfile::fields::Fields;
+use crate::keyfile::fields::{Fields, meaning, words};
 use crate::keyfile::problem::{Complaint, did_you_mean};
 use crate::shapes::Shape;
 use crate::topology::{Node, Topology};
@@ -23,7 +23,7 @@ proto::params! {
         /// Its name.
         name: String = Text, Required;
         /// What it is.
-        kind: DeviceKind = DeviceKind::KIND, Required;
+        kind: String = Word(|| words(&KINDS)), Required;
         /// Its address; else the lowest free ones, adapters first.
         lid: Option<u16> = Whole(1, 0xbfff), Optional;
         /// How many ports it has; else as many as the highest one cabled.
@@ -31,20 +31,12 @@ proto::params! {
     }
 }
 
-proto::words! {
-    /// The kind of a listed node.
-    pub enum DeviceKind {
-        /// A NIC.
-        Nic = "nic",
-        /// A switch.
-        Switch = "switch",
-    }
-}
+const KINDS: [(&str, NodeKind); 2] = [("nic", NodeKind::Nic), ("switch", NodeKind::Switch)];
 
 fn build(fields: &Fields<'_>) -> Option<Topology> {
     // Adapters first.
     let mut listed = fields.each::<ListedNode>("nodes");
-    listed.sort_by_key(|(_, node)| node.kind == DeviceKind::Switch);
+    listed.sort_by_key(|(_, node)| meaning(&KINDS, &node.kind) == Some(NodeKind::Switch));
     let mut topology = Topology { nodes: nodes(&listed), ..Topology::default() };
     if topology.nodes.is_empty() {
         return None;
@@ -84,10 +76,7 @@ fn nodes(listed: &[(Fields<'_>, ListedNode)]) -> Vec<Node> {
         }
         nodes.push(Node {
             name: name.clone(),
-            kind: match kind {
-                DeviceKind::Nic => NodeKind::Nic,
-                DeviceKind::Switch => NodeKind::Switch,
-            },
+            kind: meaning(&KINDS, kind).unwrap_or(NodeKind::Switch),
             lid: Lid::new(lid.unwrap_or(0)),
             ports: ports.unwrap_or(0),
             level: 0,
