@@ -73,17 +73,13 @@ impl<'a> RunData<'a> {
 /// # Errors
 /// Why it has none, as a message for the user.
 pub fn evaluate(measure: &Measure, run: &RunData<'_>) -> Result<Value, String> {
-    match measure.of {
-        Quantity::Order(first) => order::order(measure, first, run).map(Value::Names),
-        _ => number(measure, run).map(Value::Number),
+    if let Quantity::Order(first) = measure.of {
+        return order::order(measure, first, run).map(Value::Names);
     }
-}
-
-fn number(measure: &Measure, run: &RunData<'_>) -> Result<f64, String> {
     if parts(measure).is_empty() {
         return Err("its window is empty".to_owned());
     }
-    match measure.of {
+    let number = match measure.of {
         Quantity::Share => flow_shares::share(measure, run),
         Quantity::Marked(band) => flow_shares::marked(measure, band, run),
         Quantity::Notices => flow_shares::notices(measure, run),
@@ -100,7 +96,8 @@ fn number(measure: &Measure, run: &RunData<'_>) -> Result<f64, String> {
         Quantity::Congested => per_flow::congested(measure, run),
         Quantity::Overhead => per_flow::overhead(measure, run),
         Quantity::Fairness => per_flow::fairness(measure, run),
-    }
+    };
+    number.map(Value::Number)
 }
 
 fn ports(measure: &Measure) -> Result<&[(End, Direction)], String> {
@@ -148,7 +145,7 @@ fn port_value(
     match measure.of {
         Quantity::Throughput => {
             let rate = grown * 8.0 / over(ps)? * PS_PER_S;
-            rate_in(measure.per, rate, || run.fabric.line_rate(end))
+            rate_in(measure.per, rate, run, end)
         }
         Quantity::Queue => size_in(measure.per, grown / over(ps)?, run),
         Quantity::Count(Counter::Hold) => time_in(measure.per, grown, run),
@@ -163,18 +160,13 @@ fn count(counter: Counter, fabric: &Fabric, reading: &PortReading) -> u64 {
             let lossless = reading.lanes.iter().filter(|lane| fabric.is_lossless(lane.tc));
             lossless.map(|lane| lane.counters.no_room).sum()
         }
-        Counter::Pauses
-        | Counter::Storms
-        | Counter::StormsOver
-        | Counter::StormDrops
-        | Counter::SequenceGaps
-        | Counter::SequenceTimeouts
-        | Counter::SequenceDepth => named(reading, Quantity::Count(counter).named()),
         Counter::Drops => reading.drops.total(),
         Counter::Marks => lanes.map(|lane| lane.marks).sum(),
         Counter::Notes => lanes.map(|lane| lane.notes_rx).sum(),
         Counter::Hold => lanes.map(|lane| lane.hold_ps).sum(),
         Counter::Watchdogs => reading.watchdogs,
+        // All others are counters with a name.
+        _ => named(reading, Quantity::Count(counter).named()),
     }
 }
 
@@ -216,8 +208,8 @@ fn latency(measure: &Measure, run: &RunData<'_>) -> Result<f64, String> {
                 measure.items.is_empty() || measure.items.contains(&reading.item)
             };
             let (after, before) = (run.at(*node, to)?.0, run.at(*node, from)?.0);
-            after.latencies.iter().filter(wanted).for_each(|reading| latencies.add(reading));
-            before.latencies.iter().filter(wanted).for_each(|reading| latencies.subtract(reading));
+            after.latencies.iter().filter(wanted).for_each(|reading| latencies.add(reading, 1));
+            before.latencies.iter().filter(wanted).for_each(|reading| latencies.add(reading, -1));
         }
     }
     let none = || "no message arrived".to_owned();
@@ -278,14 +270,10 @@ fn reduce(mut values: Vec<f64>, how: Reduce) -> Result<f64, String> {
     })
 }
 
-fn rate_in(
-    per: Per,
-    bits_per_s: f64,
-    line: impl Fn() -> Result<proto::units::BitRate, String>,
-) -> Result<f64, String> {
+fn rate_in(per: Per, bits_per_s: f64, run: &RunData<'_>, end: End) -> Result<f64, String> {
     match per {
         Per::One => Ok(bits_per_s),
-        Per::Line => Ok(bits_per_s / line()?.get() as f64),
+        Per::Line => Ok(bits_per_s / run.fabric.line_rate(end)?.get() as f64),
         Per::Mtu | Per::Size(_) => Err("a rate is given per \"line\" or in bit/s".to_owned()),
     }
 }

@@ -10,17 +10,8 @@ pub struct Latencies {
 }
 
 impl Latencies {
-    /// Adds a reading.
-    pub fn add(&mut self, reading: &LatencyReading) {
-        self.count(reading, 1);
-    }
-
-    /// Subtracts an earlier reading of the same counter.
-    pub fn subtract(&mut self, reading: &LatencyReading) {
-        self.count(reading, -1);
-    }
-
-    fn count(&mut self, reading: &LatencyReading, sign: i128) {
+    /// Adds a reading, or with a sign of -1 subtracts an earlier reading of the same counter.
+    pub fn add(&mut self, reading: &LatencyReading, sign: i128) {
         if self.buckets.len() < reading.buckets.len() {
             self.buckets.resize(reading.buckets.len(), 0);
         }

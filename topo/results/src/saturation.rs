@@ -38,11 +38,6 @@ pub struct Output {
 }
 
 impl Output {
-    /// Only switches are roots: adapters hold their own frames back.
-    fn may_be_root(&self) -> bool {
-        self.level > 0
-    }
-
     /// Whether a frame that arrives by this output may go on by `next`.
     fn leads_to(&self, next: &Output) -> bool {
         let turns_up = self.far_level < self.level && next.far_level > next.level;
@@ -104,7 +99,8 @@ impl Outputs {
         let is_root = |output: &usize| {
             let sight = seen[*output];
             let is_long = self.long_queue > 0 && sight.queue >= self.long_queue as f64;
-            self.all[*output].may_be_root() && is_long && !held(output) && sight.sent >= BUSY
+            // Only switches are roots: adapters hold their own frames back.
+            self.all[*output].level > 0 && is_long && !held(output) && sight.sent >= BUSY
         };
         let mut roots: Vec<usize> = (0..self.all.len()).filter(is_root).collect();
         roots.sort_by(|a, b| self.all[*a].name.cmp(&self.all[*b].name));
@@ -286,8 +282,7 @@ impl<'a> TreeLog<'a> {
         strays.sort_by(|a, b| b.bins.cmp(&a.bins).then_with(|| a.port.cmp(&b.port)));
         trees.truncate(NAMED_MAX);
         strays.truncate(NAMED_MAX);
-        let circle = self.circle.iter().map(|output| outputs.all[*output].name.clone());
-        let circle = circle.collect();
+        let circle = self.circle.iter().map(|output| outputs.all[*output].name.clone()).collect();
         Saturation { long_queue_bytes: outputs.long_queue, trees, strays, circle }
     }
 }

@@ -61,17 +61,9 @@ pub fn judge(expectations: &[Expectation], measures: &[Measured]) -> Vec<Judgeme
         let found = measures.iter().find(|(name, _)| *name == expectation.measure);
         let value = found.and_then(|(_, value)| value.as_ref().ok()).cloned();
         let within = value.as_ref().is_some_and(|value| is_met(expectation, value));
-        Judgement {
-            measure: expectation.measure.clone(),
-            min: expectation.min,
-            max: expectation.max,
-            theory: expectation.theory,
-            order: expectation.order.clone(),
-            value,
-            verdict: if within { Verdict::Pass } else { Verdict::Fail },
-            why: expectation.why.clone(),
-            line: expectation.line,
-        }
+        let verdict = if within { Verdict::Pass } else { Verdict::Fail };
+        let Expectation { measure, min, max, theory, order, why, line } = expectation.clone();
+        Judgement { measure, min, max, theory, order, value, verdict, why, line }
     });
     judged.collect()
 }

@@ -6,7 +6,7 @@ use crate::measure::Expectation;
 use crate::measures;
 use crate::names;
 use crate::topology::Topology;
-use proto::params::{FromValue, KeyTable, Kind, Params, Value};
+use proto::params::{KeyTable, Kind, Params};
 
 const ANY_NUMBER: Kind = Kind::Real(f64::NEG_INFINITY, f64::INFINITY);
 
@@ -25,19 +25,9 @@ proto::params! {
         /// What theory says; reports show it, no verdict depends on it.
         theory: Option<f64> = ANY_NUMBER, Optional;
         /// For an order: its nodes, those of one pattern or inner list in any order.
-        order: Option<Groups> = List(&Either(&[Text, List(&Text)])), Optional;
+        order: Option<Vec<Texts>> = List(&Either(&[Text, List(&Text)])), Optional;
         /// The reason, with its source.
         why: String = Text, Default("");
-    }
-}
-
-/// Patterns of nodes in groups: an inner list is one, and so is a string that stands alone.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Groups(Vec<Texts>);
-
-impl FromValue for Groups {
-    fn from_value(value: &Value) -> Option<Groups> {
-        Vec::from_value(value).map(Groups)
     }
 }
 
@@ -69,7 +59,7 @@ fn one(root: &Fields<'_>, fields: &Fields<'_>, bound: Bound, topology: &Topology
         let message = format!("min {min} is above max {max}: nothing can meet it");
         fields.error("min", message, "exchange them");
     }
-    let order = order.map(|Groups(groups)| {
+    let order = order.map(|groups| {
         let nodes = |group: &Texts| {
             let found = fields.gather("order", group, |text| names::nodes(topology, text));
             let nodes = found.unwrap_or_default().into_iter();

@@ -8,12 +8,12 @@ use crate::reachability;
 use crate::routes::proof::Waits;
 use crate::routes::{Forwarding, Routing};
 use crate::shapes::{self, listed};
-use crate::topology::Topology;
+use crate::topology::{Node, Topology};
 use domain::Domain;
 use emulation::wiring::End;
 use link::Link;
 use nic::{Afflicted, Nic};
-use nicd::config::{Encapsulation, RoceConfig};
+use nicd::config::Encapsulation;
 use proto::ids::{Lid, PortNumber, Priority, ServiceLevel};
 use proto::link::FlowControlConfig;
 use proto::params::Scale;
@@ -106,17 +106,13 @@ impl FabricSettings {
 
     /// The wire format of NIC `node`, with its drain and its storm.
     pub fn wire_of(&self, node: usize) -> Encapsulation {
-        fn of<T: Copy>(list: &[(usize, T)], node: usize) -> Option<T> {
-            list.iter().rev().find(|(afflicted, _)| *afflicted == node).map(|(_, one)| *one)
+        let mut wire = self.nic.wire.clone();
+        if let Encapsulation::Roce(roce) = &mut wire {
+            let Afflicted { drains, storms } = &self.afflicted;
+            roce.drain = drains.iter().rev().find(|(at, _)| *at == node).map(|(_, drain)| *drain);
+            roce.storm = storms.iter().rev().find(|(at, _)| *at == node).map(|(_, storm)| *storm);
         }
-        match &self.nic.wire {
-            Encapsulation::Infiniband => Encapsulation::Infiniband,
-            Encapsulation::Roce(roce) => Encapsulation::Roce(RoceConfig {
-                drain: of(&self.afflicted.drains, node),
-                storm: of(&self.afflicted.storms, node),
-                ..roce.clone()
-            }),
-        }
+        wire
     }
 
     /// The virtual lane or priority of a service level.
@@ -296,26 +292,20 @@ fn sl2vl(fields: &Fields<'_>, vls: u8) -> Vec<u8> {
     map
 }
 
-/// Whether `port` of `switch` is cabled; a complaint if not.
+/// Port `port` of `switch`; a complaint if it has no cable.
 fn cabled(topology: &Topology, switch: usize, port: u8) -> Result<PortNumber, Complaint> {
-    let name = &topology.nodes[switch].name;
-    let ports = topology.nodes[switch].ports;
+    let Node { name, ports, .. } = &topology.nodes[switch];
     let number = PortNumber::new(port)
         .map_err(|error| Complaint::new(error.to_string(), format!("{name} has {ports} ports")))?;
-    match topology.cable_at(emulation::wiring::End { node: switch, port: number }) {
-        Some(_) => Ok(number),
-        None => Err(Complaint::new(
-            format!("{name} has no cable at port {port}"),
-            format!("{name} has ports 1 to {ports}"),
-        )),
-    }
+    let hint = format!("{name} has ports 1 to {ports}");
+    let cable = topology.cable_at(End { node: switch, port: number });
+    let none = || Complaint::new(format!("{name} has no cable at port {port}"), hint);
+    cable.map(|_| number).ok_or_else(none)
 }
 
 /// The LID that belongs to an adapter, or a complaint.
 fn adapter_lid(topology: &Topology, lid: u16) -> Result<Lid, Complaint> {
-    let adapters = &topology.nodes[..topology.adapters()];
-    match adapters.iter().find(|node| node.lid.get() == lid) {
-        Some(node) => Ok(node.lid),
-        None => Err(Complaint::new(format!("no NIC has LID {lid}"), "see fabric.nodes")),
-    }
+    let mut lids = topology.nodes[..topology.adapters()].iter().map(|node| node.lid);
+    let none = || Complaint::new(format!("no NIC has LID {lid}"), "see fabric.nodes");
+    lids.find(|known| known.get() == lid).ok_or_else(none)
 }

@@ -5,7 +5,6 @@ use crate::fabric::FabricSettings;
 use crate::keyfile::fields::Fields;
 use crate::keyfile::problem::Complaint;
 use crate::shapes::listed::parse_end;
-use crate::topology::Topology;
 use emulation::wiring::{End, NodeKind, Sending};
 use proto::params::{Key, KeyTable, Kind, Params};
 use proto::technology::Technology;
@@ -56,26 +55,22 @@ pub fn read(root: &Fields<'_>, fabric: &mut FabricSettings) {
             let ports = &mut fabric.topology.nodes[at.node].ports;
             *ports = at.port.get().max(*ports);
             fabric.topology.attached.push(at);
-            let port = AttachedPort { at, interface: iface, rate: rate.0, mtu, send };
-            fabric.attached.push(port);
+            fabric.attached.push(AttachedPort { at, interface: iface, rate: rate.0, mtu, send });
         }
     }
 }
 
 /// A port of a switch that nothing is cabled to.
 fn free_port(text: &str, fabric: &FabricSettings) -> Result<End, Complaint> {
-    let topology: &Topology = &fabric.topology;
-    let at = parse_end(text, topology)?;
-    if topology.nodes[at.node].kind != NodeKind::Switch {
-        return Err(Complaint::new(
-            format!("{text} is no port of a switch"),
-            "only those are free",
-        ));
+    let at = parse_end(text, &fabric.topology)?;
+    let node = &fabric.topology.nodes[at.node];
+    if node.kind != NodeKind::Switch {
+        let message = format!("{text} is no port of a switch");
+        return Err(Complaint::new(message, "only those are free"));
     }
-    if topology.cable_at(at).is_some() || fabric.attached.iter().any(|other| other.at == at) {
-        let next = u16::from(topology.nodes[at.node].ports) + 1;
-        let hint = format!("the next free port is {}", topology.nodes[at.node].name);
-        return Err(Complaint::new(format!("{text} has a cable"), format!("{hint}:{next}")));
+    if fabric.topology.cable_at(at).is_some() || fabric.attached_at(at).is_some() {
+        let hint = format!("the next free port is {}:{}", node.name, u16::from(node.ports) + 1);
+        return Err(Complaint::new(format!("{text} has a cable"), hint));
     }
     Ok(at)
 }

@@ -169,25 +169,21 @@ fn places(
     texts: &Texts,
     FabricSettings { topology, .. }: &FabricSettings,
 ) -> Option<At> {
-    fn once<T: Copy + Ord>(mut all: Vec<T>) -> Option<Vec<T>> {
+    fn once<T: Copy + Ord>(all: Option<Vec<T>>) -> Option<Vec<T>> {
         let mut known = BTreeSet::new();
-        all.retain(|item| known.insert(*item));
-        (!all.is_empty()).then_some(all)
+        let once: Vec<T> = all?.into_iter().filter(|item| known.insert(*item)).collect();
+        (!once.is_empty()).then_some(once)
     }
-    let nodes = |find: fn(&_, &str) -> Result<_, _>| {
-        Some(At::Nodes(once(fields.gather("at", texts, |text| find(topology, text))?)?))
-    };
+    let gather = |find: fn(&_, &str) -> _| fields.gather("at", texts, |text| find(topology, text));
     match taken {
         Taken::Ports => {
-            let ports = fields.gather("at", texts, |text| names::directed(topology, text));
-            Some(At::Ports(once(ports?)?))
+            once(fields.gather("at", texts, |text| names::directed(topology, text))).map(At::Ports)
         }
         Taken::Flows => {
-            let flows = fields.gather("at", texts, |text| names::flows(topology, text));
-            Some(At::Flows(once(flows?)?))
+            once(fields.gather("at", texts, |text| names::flows(topology, text))).map(At::Flows)
         }
-        Taken::Nodes => nodes(names::nodes),
-        Taken::Adapters => nodes(names::adapters),
+        Taken::Nodes => once(gather(names::nodes)).map(At::Nodes),
+        Taken::Adapters => once(gather(names::adapters)).map(At::Nodes),
     }
 }
 

@@ -52,10 +52,8 @@ pub fn adapters(topology: &Topology, text: &str) -> Result<Vec<usize>, Complaint
     let mut found = nodes(topology, text)?;
     found.retain(|node| topology.nodes[*node].kind == NodeKind::Nic);
     if found.is_empty() {
-        return Err(Complaint::new(
-            format!("{text:?} names switches"),
-            "only NICs send and receive",
-        ));
+        let message = format!("{text:?} names switches");
+        return Err(Complaint::new(message, "only NICs send and receive"));
     }
     Ok(found)
 }

@@ -22,7 +22,7 @@ use proto::technology::Technology;
 use proto::units::{BitRate, Bytes, Duration};
 use proto::wire::ethernet::{MacAddress, plan};
 use std::collections::BTreeMap;
-use switchd::config::{MemoryConfig, PortConfig, RoutingConfig, ServiceConfig, SwitchConfig};
+use switchd::config::{MemoryConfig, PortConfig, RoutingConfig, SwitchConfig};
 
 mod recording;
 mod workload;
@@ -55,13 +55,11 @@ pub struct Lab {
 /// Renders a scenario.
 pub fn render(scenario: &Scenario) -> Lab {
     let settings = &scenario.fabric;
-    let adapters = settings.topology.adapters();
+    let (adapters, nodes) = (settings.topology.adapters(), settings.topology.nodes.len());
     Lab {
         fabric: fabric(scenario),
         waits: settings.waits.clone(),
-        switches: (adapters..settings.topology.nodes.len())
-            .map(|node| switch(scenario, node))
-            .collect(),
+        switches: (adapters..nodes).map(|node| switch(scenario, node)).collect(),
         nics: (0..adapters).map(|node| nic(scenario, node)).collect(),
         plan: recording::plan(scenario),
         measures: scenario.measures.clone(),
@@ -72,12 +70,10 @@ pub fn render(scenario: &Scenario) -> Lab {
 
 fn fabric(scenario: &Scenario) -> Fabric {
     let settings = &scenario.fabric;
-    let adapters = settings.topology.adapters();
     let nodes = &settings.topology.nodes;
-    let items = (0..adapters).map(|node| {
-        let lids: Vec<Lid> = nodes[..adapters].iter().map(|node| node.lid).collect();
-        workload::of(scenario, node, &lids).iter().map(|item| item.item).collect()
-    });
+    let adapters = settings.topology.adapters();
+    let lids: Vec<Lid> = nodes[..adapters].iter().map(|node| node.lid).collect();
+    let items = |node: usize| workload::of(scenario, node, &lids).iter().map(|i| i.item).collect();
     let classes = &scenario.traffic.classes;
     Fabric {
         wiring: wiring(scenario),
@@ -92,7 +88,7 @@ fn fabric(scenario: &Scenario) -> Fabric {
             .collect(),
         traffic: scenario.traffic.names(),
         replays: replays(scenario),
-        items: items.chain((adapters..nodes.len()).map(|_| Vec::new())).collect(),
+        items: (0..nodes.len()).map(items).collect(),
         lanes: classes.iter().map(|class| settings.lane_of(class.service_level)).collect(),
         lossless: lossless(settings),
     }
@@ -205,27 +201,23 @@ fn memory(settings: &FabricSettings) -> MemoryConfig {
     MemoryConfig { jitter: memory.jitter + response, ..memory }
 }
 
-/// When the output at `at` serves slower than its line.
-fn service(settings: &FabricSettings, at: End) -> Vec<ServiceConfig> {
-    let spells = settings.services.iter().filter(|(end, _)| *end == at);
-    spells.map(|(_, spell)| *spell).collect()
-}
-
-/// What switch `node` is told.
+/// The configuration of switch `node`.
 pub fn switch(scenario: &Scenario, node: usize) -> SwitchConfig {
     let settings = &scenario.fabric;
     let device = &settings.topology.nodes[node];
     let neighbours = &settings.topology.neighbours()[node];
-    let is_adapter = |far: &Option<End>| {
-        far.is_some_and(|far| settings.topology.nodes[far.node].kind == NodeKind::Nic)
+    let adapters = settings.topology.adapters();
+    let port = |(index, far): (usize, &Option<End>)| {
+        let at = end(node, index);
+        let services = settings.services.iter().filter(|(slow, _)| *slow == at);
+        PortConfig {
+            faces_adapter: far.is_some_and(|far| far.node < adapters),
+            link: link(scenario, at, settings.switch.buffer),
+            delay: delay_at(settings, at),
+            service: services.map(|(_, service)| *service).collect(),
+            domain: settings.domain.at(at),
+        }
     };
-    let ports = neighbours.iter().enumerate().map(|(index, far)| PortConfig {
-        faces_adapter: is_adapter(far),
-        link: link(scenario, end(node, index), settings.switch.buffer),
-        delay: delay_at(settings, end(node, index)),
-        service: service(settings, end(node, index)),
-        domain: settings.domain.at(end(node, index)),
-    });
     SwitchConfig {
         name: device.name.clone(),
         seed: scenario.run.seed,
@@ -233,7 +225,7 @@ pub fn switch(scenario: &Scenario, node: usize) -> SwitchConfig {
         memory: memory(settings),
         sl2vl: settings.sl2vl.clone(),
         scheme: scenario.scheme.clone(),
-        ports: ports.collect(),
+        ports: neighbours.iter().enumerate().map(port).collect(),
         routes: settings.forwarding.runs(node),
         routing: routing(settings, node),
         watchdog: settings.switch.watchdog,
@@ -257,7 +249,7 @@ fn routing(settings: &FabricSettings, node: usize) -> RoutingConfig {
     }
 }
 
-/// What NIC `node` is told.
+/// The configuration of NIC `node`.
 pub fn nic(scenario: &Scenario, node: usize) -> NicConfig {
     let settings = &scenario.fabric;
     let params = settings.nic.params;

@@ -31,8 +31,8 @@ impl Routing {
 
     /// The names of all policies, the default first.
     pub fn names() -> Vec<&'static str> {
-        let names = || POLICIES.iter().map(|policy| policy.name);
-        let others = names().filter(|name| *name != Routing::DEFAULT);
+        let names = POLICIES.iter().map(|policy| policy.name);
+        let others = names.filter(|name| *name != Routing::DEFAULT);
         std::iter::once(Routing::DEFAULT).chain(others).collect()
     }
 

@@ -6,7 +6,7 @@ use crate::keyfile::fields::Fields;
 use crate::keyfile::problem::did_you_mean;
 use crate::measure::value::Value;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A sentence with places for measures.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -94,13 +94,9 @@ impl Say {
                 }
             }
         };
-        let mut measures: Vec<String> = Vec::new();
-        for name in self.measures() {
-            if !measures.iter().any(|known| known == name) {
-                measures.push(name.to_owned());
-            }
-        }
-        Said { sentence: self.0.iter().map(write).collect(), measures }
+        let mut known = BTreeSet::new();
+        let measures = self.measures().filter(|name| known.insert(*name)).map(str::to_owned);
+        Said { sentence: self.0.iter().map(write).collect(), measures: measures.collect() }
     }
 }
 

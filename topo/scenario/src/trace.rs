@@ -45,17 +45,13 @@ impl Trace {
             if line.is_empty() {
                 continue;
             }
-            let told = |complaint: Complaint| {
-                Complaint::new(
-                    format!("line {}: {}", number + 1, complaint.message),
-                    complaint.hint,
-                )
+            let in_line = |Complaint { message, hint }| {
+                Complaint::new(format!("line {}: {message}", number + 1), hint)
             };
-            let (name, message) = read(line, scale, &places, &trace).map_err(told)?;
+            let (name, message) = read(line, scale, &places, &trace).map_err(in_line)?;
             if places.insert(name.to_owned(), trace.messages.len()).is_some() {
-                let complaint =
-                    Complaint::new(format!("a second message {name:?}"), "each its own");
-                return Err(told(complaint));
+                let message = format!("a second message {name:?}");
+                return Err(in_line(Complaint::new(message, "each its own")));
             }
             trace.messages.push(message);
         }
@@ -132,18 +128,14 @@ fn read<'a>(
                 let waited = &trace.messages[place];
                 if waited.from != from && waited.to != from {
                     let message = format!("rank {from} neither sends nor receives {other:?}");
-                    return Err(Complaint::new(
-                        message,
-                        "who sends knows of its own messages only",
-                    ));
+                    let hint = "a rank waits for messages that it sends or receives";
+                    return Err(Complaint::new(message, hint));
                 }
                 after.push(place);
             }
         } else {
-            return Err(Complaint::new(
-                format!("{part:?} is no time to begin"),
-                "at=0us, after=m1",
-            ));
+            let message = format!("{part:?} is no time to begin");
+            return Err(Complaint::new(message, "at=0us, after=m1"));
         }
     }
     Ok((name, Message { from, to, size, at, after }))

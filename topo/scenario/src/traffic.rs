@@ -264,25 +264,22 @@ fn offer(fields: &Fields<'_>, written: &Written) -> Option<Offer> {
 
 fn check_operation(fields: &Fields<'_>, class: ClassConfig, fabric: &FabricSettings) {
     let writes = class.operation == Operation::Write;
-    match class.transport {
-        Transport::Test => match &fabric.link.control {
-            FlowControlConfig::Credit(_) => {
-                let hint = "technology = \"ethernet\"";
-                fields.error("transport", "test frames are frames of Ethernet", hint);
-            }
-            FlowControlConfig::Pause(pause)
-                if matches!(pause.priorities, PriorityMap::Dscp { .. }) =>
-            {
-                let message = "test frames have no DSCP to tell their priority";
-                fields.error("transport", message, "link.priorities = \"pcp\"");
-            }
-            FlowControlConfig::Pause(_) if writes => {
-                fields.error("operation", "test frames write no memory", "operation = \"send\"");
-            }
-            FlowControlConfig::Pause(_) => {}
-        },
-        Transport::Ud if writes => {
-            fields.error("operation", "datagrams know no RDMA WRITE", "operation = \"send\"");
+    let (send, ethernet) = ("operation = \"send\"", "technology = \"ethernet\"");
+    match (class.transport, &fabric.link.control) {
+        (Transport::Test, FlowControlConfig::Credit(_)) => {
+            fields.error("transport", "test frames are frames of Ethernet", ethernet);
+        }
+        (Transport::Test, FlowControlConfig::Pause(pause))
+            if matches!(pause.priorities, PriorityMap::Dscp { .. }) =>
+        {
+            let message = "test frames have no DSCP to tell their priority";
+            fields.error("transport", message, "link.priorities = \"pcp\"");
+        }
+        (Transport::Test, _) if writes => {
+            fields.error("operation", "test frames write no memory", send);
+        }
+        (Transport::Ud, _) if writes => {
+            fields.error("operation", "datagrams know no RDMA WRITE", send);
         }
         _ => {}
     }

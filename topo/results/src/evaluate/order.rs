@@ -49,26 +49,24 @@ fn pauses(measure: &Measure, run: &RunData<'_>) -> BTreeMap<usize, (Instant, Opt
     events.sort_by_key(|logged| logged.event.at);
     for logged in events {
         let (node, at) = (logged.node as usize, logged.event.at);
+        if at < measure.from || at >= measure.to {
+            continue;
+        }
         let is_switch =
             run.fabric.wiring.nodes.get(node).is_some_and(|node| node.kind == NodeKind::Switch);
         let counts = if is_switch { Direction::Tx } else { Direction::Rx };
-        let inside = at >= measure.from && at < measure.to;
-        match logged.event.kind {
-            EventKind::Xoff { dir, .. } if dir == counts && inside => {
+        let is_end = match logged.event.kind {
+            EventKind::Xoff { dir, .. } if dir == counts => {
                 found.entry(node).or_insert((at, None));
+                false
             }
-            EventKind::Xon { dir, .. } if dir == counts && inside => {
-                if let Some((_, xon)) = found.get_mut(&node) {
-                    xon.get_or_insert(at);
-                }
-            }
+            EventKind::Xon { dir, .. } => dir == counts,
             // A pause that expires also ends.
-            EventKind::PauseExpired { .. } if !is_switch && inside => {
-                if let Some((_, xon)) = found.get_mut(&node) {
-                    xon.get_or_insert(at);
-                }
-            }
-            _ => {}
+            EventKind::PauseExpired { .. } => !is_switch,
+            _ => false,
+        };
+        if is_end && let Some((_, xon)) = found.get_mut(&node) {
+            xon.get_or_insert(at);
         }
     }
     found

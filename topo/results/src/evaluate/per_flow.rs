@@ -58,7 +58,7 @@ pub(super) fn over_flows(measure: &Measure, run: &RunData<'_>) -> Result<f64, St
     }
     let sender = flows(measure)?[0].0;
     let port = End { node: sender, port: PortNumber::from_index(0) };
-    rate_in(measure.per, value, || run.fabric.line_rate(port))
+    rate_in(measure.per, value, run, port)
 }
 
 /// The growth of the gauge of each flow of a pair. A gap that did not exist yet was zero; a rate that

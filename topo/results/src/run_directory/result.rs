@@ -119,9 +119,7 @@ pub fn headroom_alarms(fabric: &Fabric, recordings: &[Recording]) -> Vec<Headroo
         Some(HeadroomLine { at_ps: at.as_ps(), port, tc, used, headroom })
     };
     let mut alarms: Vec<HeadroomLine> = events.filter_map(alarm).collect();
-    alarms.sort_by(|one, other| {
-        (one.at_ps, &one.port, one.tc).cmp(&(other.at_ps, &other.port, other.tc))
-    });
+    alarms.sort_by_cached_key(|alarm| (alarm.at_ps, alarm.port.clone(), alarm.tc));
     alarms
 }
 
@@ -319,7 +317,7 @@ pub fn completion(fabric: &Fabric, recordings: &[Recording]) -> BTreeMap<String,
     for recording in recordings {
         for (node, reading) in recording.nodes.iter().zip(&recording.last) {
             for latency in &reading.latencies {
-                latencies.entry(latency.item).or_default().add(latency);
+                latencies.entry(latency.item).or_default().add(latency, 1);
             }
             for flow in &reading.flows {
                 let own = flow.items.first().map(|item| usize::from(*item));
@@ -422,12 +420,9 @@ pub fn flat(measures: &[Measured]) -> BTreeMap<String, Option<Value>> {
 
 /// The verdict of a run: inconclusive if the host did not keep up, whatever the measures say.
 pub fn verdict(fidelity: &Fidelity, expectations: &[Judgement]) -> Verdict {
-    if !fidelity.ok {
-        Verdict::Inconclusive
-    } else if expectations.iter().all(|judged| judged.verdict == Verdict::Pass) {
-        Verdict::Pass
-    } else {
-        Verdict::Fail
+    match fidelity.ok {
+        true => Verdict::worst(expectations.iter().map(|judged| judged.verdict)),
+        false => Verdict::Inconclusive,
     }
 }
 

@@ -53,7 +53,7 @@ impl Datum {
     }
 }
 
-/// TOML's types.
+/// TOML's types; a date, which no key takes, is a string.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Data {
     /// A string.
@@ -64,8 +64,6 @@ pub enum Data {
     Real(f64),
     /// True or false.
     Flag(bool),
-    /// A date or a time of day, which no key here takes.
-    Date(toml_edit::Datetime),
     /// An array, inline or of tables.
     List(Vec<Datum>),
     /// A table, inline or with a header.
@@ -138,7 +136,6 @@ impl Data {
             Data::Whole(_) => "an integer",
             Data::Real(_) => "a number",
             Data::Flag(_) => "true or false",
-            Data::Date(_) => "a date",
             Data::List(_) => "an array",
             Data::Table(_) => "a table",
         }
@@ -159,7 +156,6 @@ impl Data {
             Data::Whole(number) => toml::Value::Integer(*number),
             Data::Real(number) => toml::Value::Float(*number),
             Data::Flag(flag) => toml::Value::Boolean(*flag),
-            Data::Date(date) => toml::Value::String(date.to_string()),
             Data::List(list) => {
                 toml::Value::Array(list.iter().map(|datum| datum.data.to_toml()).collect())
             }
@@ -264,7 +260,7 @@ impl<'a> Lines<'a> {
             Edited::Integer(number) => Data::Whole(*number.value()),
             Edited::Float(number) => Data::Real(*number.value()),
             Edited::Boolean(flag) => Data::Flag(*flag.value()),
-            Edited::Datetime(date) => Data::Date(*date.value()),
+            Edited::Datetime(date) => Data::Text(date.value().to_string()),
             Edited::Array(list) => Data::List(list.iter().map(|item| self.value(item)).collect()),
             Edited::InlineTable(table) => Data::Table(self.table(table)),
         };

@@ -9,7 +9,6 @@ use crate::routes::Forwarding;
 use crate::routes::proof::ways;
 use crate::topology::Topology;
 use emulation::wiring::End;
-use proto::ids::{Lid, PortNumber};
 use std::collections::HashMap;
 use switchd::config::PairRoute;
 
@@ -77,17 +76,13 @@ pub fn assign(
     for (place, ((from, to), _)) in pairs.iter().enumerate() {
         let Some(way) = chosen[place].map(|chosen| &choices[place][chosen]) else { continue };
         for end in &way[1..] {
-            let lid = topology.nodes[*to].lid;
-            if forwarding.ports(end.node, lid).len() > 1 {
-                routes.push((end.node, route(topology.nodes[*from].lid, lid, end.port)));
+            let [source, destination] = [*from, *to].map(|node| topology.nodes[node].lid);
+            if forwarding.ports(end.node, destination).len() > 1 {
+                routes.push((end.node, PairRoute { source, destination, port: end.port }));
             }
         }
     }
     routes
-}
-
-fn route(source: Lid, destination: Lid, port: PortNumber) -> PairRoute {
-    PairRoute { source, destination, port }
 }
 
 /// One demand for each pair and phase.
@@ -133,6 +128,7 @@ mod tests {
     use super::*;
     use crate::routes::Routing;
     use crate::shapes::xgft::{Tree, tree};
+    use proto::ids::PortNumber;
     use std::collections::BTreeSet;
 
     fn demand(phase: u32, from: usize, to: usize) -> Demand {

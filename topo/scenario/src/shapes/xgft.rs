@@ -75,10 +75,7 @@ fn build(fields: &Fields<'_>) -> Option<Topology> {
             return fields.refuse("net", "net and m, w together", "leave one of them out");
         }
         Some(named) => named,
-        None => {
-            let (m, w) = (m.unwrap_or_default(), w.unwrap_or_default());
-            Tree { m, w }.with_one_port_a_host()
-        }
+        None => Tree { m: m.unwrap_or_default(), w: w.unwrap_or_default() }.with_one_port_a_host(),
     };
     fields.accept(key, shape.check())?;
     Some(tree(&shape))

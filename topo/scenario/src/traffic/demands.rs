@@ -1,11 +1,11 @@
-//! What pairs of adapters will have to say to each other, as far as a file tells it.
+//! What pairs of adapters will send to each other, as far as the scenario file determines it.
 
 use super::{Offer, Plan, Receivers};
 use crate::routes::colored::Demand;
 use crate::topology::Topology;
 
 impl Plan {
-    /// What each pair of adapters has to say to each other, for who plans their ways. What goes to many
+    /// What each pair of adapters sends, for the planning of their routes. Traffic to several receivers
     /// counts evenly for each of them; partners drawn by the seed are not known here.
     pub fn demands(&self, topology: &Topology) -> Vec<Demand> {
         let mut demands = Vec::new();
@@ -19,21 +19,15 @@ impl Plan {
                 Offer::Backlog => 1_000_000,
             };
             for (place, from) in item.from.iter().enumerate() {
-                let to: Vec<usize> = match &item.to {
-                    Receivers::Script(_) => Vec::new(),
+                let mut to = match &item.to {
+                    Receivers::Script(_) | Receivers::Permutation => Vec::new(),
                     Receivers::Uniform => (0..topology.adapters()).collect(),
-                    Receivers::Permutation => Vec::new(),
                     Receivers::Nodes(nodes) => nodes.clone(),
                     Receivers::Dealt(nodes) => vec![nodes[place % nodes.len()]],
                 };
-                let to: Vec<usize> = to.into_iter().filter(|to| to != from).collect();
-                let weight = weight / (to.len() as u64).max(1);
-                demands.extend(to.iter().map(|to| Demand {
-                    phase: 0,
-                    from: *from,
-                    to: *to,
-                    weight,
-                }));
+                to.retain(|to| to != from);
+                let (phase, from, weight) = (0, *from, weight / (to.len() as u64).max(1));
+                demands.extend(to.into_iter().map(|to| Demand { phase, from, to, weight }));
             }
         }
         demands
