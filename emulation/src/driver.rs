@@ -21,9 +21,6 @@ mod moderation;
 pub mod orders;
 mod pace;
 mod report;
-#[cfg(test)]
-#[allow(dead_code, reason = "the tests of `daemon` use all of it")]
-mod toy;
 
 pub use assignment::{Assignment, FedFrame, Supervisor, impairers};
 pub use report::{Beat, InFlight, Report, evidence};

@@ -259,7 +259,7 @@ impl Recorder {
             self.tracks.take(index, &self.reading, length);
             device.begin_bin(now);
         }
-        self.tracks.end(&closed);
+        self.tracks.end();
         if let Some(listener) = &self.listener {
             let slot = self.grid.slots[closed.place as usize];
             let ports = self.tracks.snapshot(slot.length().as_ps());

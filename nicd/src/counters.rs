@@ -1,39 +1,8 @@
 //! What an adapter counts apart from its port: totals under operators' names, and flows.
 
 use crate::config::Encapsulation;
-use proto::counters::Periods;
-use proto::counters::{FlowId, FlowReading, Items, LatencyReading, ReceptionReading};
+use proto::counters::{FlowReading, Items, LatencyReading};
 use proto::units::{Duration, Instant};
-
-macro_rules! named_totals {
-    ($($(#[$doc:meta])* $variant:ident = $name:literal, $on:ident;)*) => {
-        /// A total under the name that `ethtool`, `rdma statistic` or a subnet manager uses.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        #[repr(usize)]
-        pub enum Total { $($(#[$doc])* $variant,)* }
-
-        impl Total {
-            /// Every total, in the order of [`Totals`].
-            pub const ALL: &'static [Total] = &[$(Total::$variant,)*];
-
-            /// The operators' name.
-            pub const fn name(self) -> &'static str {
-                match self { $(Total::$variant => $name,)* }
-            }
-
-            /// Whether an adapter with this wire format has the total.
-            fn exists_on(self, wire: &Encapsulation) -> bool {
-                let is_roce = matches!(wire, Encapsulation::Roce(_));
-                match match self { $(Total::$variant => Availability::$on,)* } {
-                    Availability::Both => true,
-                    Availability::Infiniband => !is_roce,
-                    Availability::Roce => is_roce,
-                    Availability::Resequencing => wire.resequence().is_some(),
-                }
-            }
-        }
-    };
-}
 
 /// The adapters that have a total.
 enum Availability {
@@ -44,75 +13,91 @@ enum Availability {
     Resequencing,
 }
 
-named_totals! {
-    /// Data frames received with FECN.
-    EcnMarked = "np_ecn_marked_packets", Infiniband;
-    /// Data frames received with CE.
-    EcnMarkedRoce = "np_ecn_marked_roce_packets", Roce;
-    /// CNPs sent.
-    CnpSent = "np_cnp_sent", Both;
-    /// Acknowledgements sent with BECN.
-    BecnSent = "np_becn_sent", Infiniband;
-    /// CNPs that reached a reaction point.
-    CnpHandled = "rp_cnp_handled", Both;
-    /// CNPs without content, for no flow of this adapter, or refused by the reaction point.
-    CnpIgnored = "rp_cnp_ignored", Both;
-    /// CNMs (IEEE 802.1Q) that changed or confirmed a rate limiter.
-    CnmHandled = "rp_cnm_handled", Roce;
-    /// CNMs that were too short, too long, or of an unknown version.
-    CnmMalformed = "rp_cnm_malformed", Roce;
-    /// CNMs for no flow of this adapter, or with the flow identifier of another limiter.
-    CnmUnknownFlow = "rp_cnm_unknown_flow", Roce;
-    /// CNMs with CPID 0.
-    CnmUnknownCpid = "rp_cnm_unknown_cpid", Roce;
-    /// CNMs that did not apply to the rate limiter.
-    CnmIgnored = "rp_cnm_ignored", Roce;
-    /// CNMs that the scheme refused, mostly for feedback 0.
-    CnmRefused = "rp_cnm_refused", Roce;
-    /// BCN messages that changed or confirmed a rate limiter.
-    BcnHandled = "rp_bcn_handled", Roce;
-    /// BCN messages that were too short, too long, or of an unknown version.
-    BcnMalformed = "rp_bcn_malformed", Roce;
-    /// BCN messages for no flow of this adapter.
-    BcnUnknownFlow = "rp_bcn_unknown_flow", Roce;
-    /// BCN messages with CPID 0.
-    BcnUnknownCpid = "rp_bcn_unknown_cpid", Roce;
-    /// BCN messages from a congestion point that the limiter is not associated with, or out of date.
-    BcnIgnored = "rp_bcn_ignored", Roce;
-    /// BCN messages that the scheme refused.
-    BcnRefused = "rp_bcn_refused", Roce;
-    /// Acknowledgements with BECN that reached a reaction point.
-    BecnHandled = "rp_becn_handled", Infiniband;
-    /// Frames of any kind received with FECN.
-    RcvFecn = "port_rcv_fecn", Infiniband;
-    /// Frames of any kind received with BECN.
-    RcvBecn = "port_rcv_becn", Infiniband;
-    /// NAKs received for a PSN sequence error.
-    PacketSequenceError = "packet_seq_err", Both;
-    /// Expired waits for an acknowledgement.
-    AckTimeout = "local_ack_timeout_err", Both;
-    /// RNR NAKs received.
-    RnrNak = "rnr_nak_retry_err", Both;
-    /// Data frames retransmitted.
-    Retransmitted = "retransmitted_packets", Both;
-    /// Requests refused because no receive buffer was posted.
-    OutOfBuffer = "out_of_buffer", Both;
-    /// Requests received ahead of the expected PSN and refused.
-    OutOfSequence = "out_of_sequence", Both;
-    /// Requests received a second time.
-    DuplicateRequest = "duplicate_request", Both;
-    /// Multicast frames received.
-    MulticastReceived = "multicast_rcv_packets", Both;
-    /// Reaction points that crossed their logging threshold.
-    Trigger = "rp_trigger_events", Both;
-    /// Queue pairs that entered the error state.
-    QueuePairErrors = "qp_errors", Both;
-    /// Frames still missing when the wait for them ended.
-    ResequencerGaps = "rx_sequence_gaps", Resequencing;
-    /// Expired waits for missing frames.
-    ResequencerTimeouts = "rx_sequence_timeouts", Resequencing;
-    /// The highest number of frames of one flow in a reorder buffer.
-    ResequencerDepth = "rx_sequence_depth", Resequencing;
+proto::named_counters! {
+    /// A total under the name that `ethtool`, `rdma statistic` or a subnet manager uses.
+    pub enum Total: Availability {
+        /// Data frames received with FECN.
+        EcnMarked = "np_ecn_marked_packets", Infiniband;
+        /// Data frames received with CE.
+        EcnMarkedRoce = "np_ecn_marked_roce_packets", Roce;
+        /// CNPs sent.
+        CnpSent = "np_cnp_sent", Both;
+        /// Acknowledgements sent with BECN.
+        BecnSent = "np_becn_sent", Infiniband;
+        /// CNPs that reached a reaction point.
+        CnpHandled = "rp_cnp_handled", Both;
+        /// CNPs without content, for no flow of this adapter, or refused by the reaction point.
+        CnpIgnored = "rp_cnp_ignored", Both;
+        /// CNMs (IEEE 802.1Q) that changed or confirmed a rate limiter.
+        CnmHandled = "rp_cnm_handled", Roce;
+        /// CNMs that were too short, too long, or of an unknown version.
+        CnmMalformed = "rp_cnm_malformed", Roce;
+        /// CNMs for no flow of this adapter, or with the flow identifier of another limiter.
+        CnmUnknownFlow = "rp_cnm_unknown_flow", Roce;
+        /// CNMs with CPID 0.
+        CnmUnknownCpid = "rp_cnm_unknown_cpid", Roce;
+        /// CNMs that did not apply to the rate limiter.
+        CnmIgnored = "rp_cnm_ignored", Roce;
+        /// CNMs that the scheme refused, mostly for feedback 0.
+        CnmRefused = "rp_cnm_refused", Roce;
+        /// BCN messages that changed or confirmed a rate limiter.
+        BcnHandled = "rp_bcn_handled", Roce;
+        /// BCN messages that were too short, too long, or of an unknown version.
+        BcnMalformed = "rp_bcn_malformed", Roce;
+        /// BCN messages for no flow of this adapter.
+        BcnUnknownFlow = "rp_bcn_unknown_flow", Roce;
+        /// BCN messages with CPID 0.
+        BcnUnknownCpid = "rp_bcn_unknown_cpid", Roce;
+        /// BCN messages from a congestion point that the limiter is not associated with, or out of date.
+        BcnIgnored = "rp_bcn_ignored", Roce;
+        /// BCN messages that the scheme refused.
+        BcnRefused = "rp_bcn_refused", Roce;
+        /// Acknowledgements with BECN that reached a reaction point.
+        BecnHandled = "rp_becn_handled", Infiniband;
+        /// Frames of any kind received with FECN.
+        RcvFecn = "port_rcv_fecn", Infiniband;
+        /// Frames of any kind received with BECN.
+        RcvBecn = "port_rcv_becn", Infiniband;
+        /// NAKs received for a PSN sequence error.
+        PacketSequenceError = "packet_seq_err", Both;
+        /// Expired waits for an acknowledgement.
+        AckTimeout = "local_ack_timeout_err", Both;
+        /// RNR NAKs received.
+        RnrNak = "rnr_nak_retry_err", Both;
+        /// Data frames retransmitted.
+        Retransmitted = "retransmitted_packets", Both;
+        /// Requests refused because no receive buffer was posted.
+        OutOfBuffer = "out_of_buffer", Both;
+        /// Requests received ahead of the expected PSN and refused.
+        OutOfSequence = "out_of_sequence", Both;
+        /// Requests received a second time.
+        DuplicateRequest = "duplicate_request", Both;
+        /// Multicast frames received.
+        MulticastReceived = "multicast_rcv_packets", Both;
+        /// Reaction points that crossed their logging threshold.
+        Trigger = "rp_trigger_events", Both;
+        /// Queue pairs that entered the error state.
+        QueuePairErrors = "qp_errors", Both;
+        /// Frames still missing when the wait for them ended.
+        ResequencerGaps = "rx_sequence_gaps", Resequencing;
+        /// Expired waits for missing frames.
+        ResequencerTimeouts = "rx_sequence_timeouts", Resequencing;
+        /// The highest number of frames of one flow in a reorder buffer.
+        ResequencerDepth = "rx_sequence_depth", Resequencing;
+    }
+}
+
+impl Total {
+    /// Whether an adapter with this wire format has the total.
+    fn exists_on(self, wire: &Encapsulation) -> bool {
+        let is_roce = matches!(wire, Encapsulation::Roce(_));
+        match self.property() {
+            Availability::Both => true,
+            Availability::Infiniband => !is_roce,
+            Availability::Roce => is_roce,
+            Availability::Resequencing => wire.resequence().is_some(),
+        }
+    }
 }
 
 /// The value of every [`Total`].
@@ -233,20 +218,6 @@ impl SentFlow {
         reading.last = self.last;
         reading.completed = self.completed;
         reading.notes = self.notifications;
-    }
-}
-
-/// The reading of a received flow before its first frame.
-pub fn empty_reception(flow: FlowId) -> ReceptionReading {
-    let periods = Periods::default();
-    ReceptionReading {
-        flow,
-        delivered_bytes: 0,
-        messages: 0,
-        last: None,
-        marked: 0,
-        reordered: 0,
-        periods,
     }
 }
 

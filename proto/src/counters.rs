@@ -12,38 +12,30 @@ pub use flow::{FlowId, FlowReading, Items, Periods, ReceptionReading};
 use crate::units::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
-macro_rules! drop_reasons {
-    ($($(#[$doc:meta])* $name:ident = $text:literal, $scope:ident;)*) => {
-        /// Why a frame was dropped.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-        #[serde(rename_all = "snake_case")]
+/// Defines an enum of named counters from a table: variant, name, and one variant of the property's enum.
+#[macro_export]
+macro_rules! named_counters {
+    (
+        $(#[$meta:meta])* pub enum $counter:ident: $property:ident {
+            $($(#[$doc:meta])* $variant:ident = $name:literal, $of:ident;)*
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[repr(usize)]
-        pub enum DropReason { $($(#[$doc])* $name,)* }
+        pub enum $counter { $($(#[$doc])* $variant,)* }
 
-        impl DropReason {
-            /// Every reason, in the order of [`Drops`].
-            pub const ALL: &'static [DropReason] = &[$(DropReason::$name,)*];
+        impl $counter {
+            /// Every row, in the order of the table.
+            pub const ALL: &'static [$counter] = &[$($counter::$variant,)*];
 
             /// The name in results and metrics.
             pub const fn name(self) -> &'static str {
-                match self { $(DropReason::$name => $text,)* }
+                match self { $($counter::$variant => $name,)* }
             }
 
-            /// Whether a good frame was dropped because a buffer or queue was full.
-            pub const fn is_want_of_room(self) -> bool {
-                matches!(
-                    self,
-                    DropReason::BufferOverrun
-                        | DropReason::HeadroomOverrun
-                        | DropReason::BufferFull
-                        | DropReason::QueueFull
-                        | DropReason::ReceiveBuffer
-                )
-            }
-
-            /// Whether the dropped frame counts in the conservation sum: it crosses more than one link.
-            pub const fn is_end_to_end(self) -> bool {
-                matches!(match self { $(DropReason::$name => Scope::$scope,)* }, Scope::EndToEnd)
+            const fn property(self) -> $property {
+                match self { $($counter::$variant => $property::$of,)* }
             }
         }
     };
@@ -54,95 +46,119 @@ enum Scope {
     Link,
 }
 
-drop_reasons! {
-    /// The octets are no packet of the link's technology.
-    Malformed = "malformed", EndToEnd;
-    /// The packet length field disagrees with the octets.
-    PacketLength = "pktlen", EndToEnd;
-    /// The link CRC is wrong.
-    Vcrc = "vcrc", EndToEnd;
-    /// The end-to-end CRC is wrong.
-    Icrc = "icrc", EndToEnd;
-    /// The checksum of an IPv4 header, or that of a UDP datagram, is wrong.
-    Checksum = "checksum", EndToEnd;
-    /// The sender aborted the frame, or its FCS was wrong.
-    Aborted = "aborted", EndToEnd;
-    /// The frame is larger than the port's MTU.
-    Mtu = "mtu", EndToEnd;
-    /// A lane that is not operational here, or a service level mapped to VL15.
-    Lane = "vl", EndToEnd;
-    /// The link is not up.
-    LinkState = "link_state", EndToEnd;
-    /// No route to the destination LID.
-    NoRoute = "no_route", EndToEnd;
-    /// A multicast LID without a multicast route.
-    NoMulticastRoute = "no_multicast_route", EndToEnd;
-    /// The route leads back out of the port it came in on.
-    Hairpin = "hairpin", EndToEnd;
-    /// A management packet for this device, which has no management agent.
-    Management = "management", EndToEnd;
-    /// The peer sent more than its credits permit.
-    BufferOverrun = "buffer_overrun", EndToEnd;
-    /// A lossless priority overran its threshold and its headroom.
-    HeadroomOverrun = "headroom_overrun", EndToEnd;
-    /// A lossy priority has used up its share of a switch's memory.
-    BufferFull = "buffer_full", EndToEnd;
-    /// The queue of a lossy priority at an output is at its limit.
-    QueueFull = "queue_full", EndToEnd;
-    /// The queue of the switch's own messages at an output is full.
-    NotificationOverflow = "notification_overflow", EndToEnd;
-    /// An adapter sent a notification about a path that it is not part of.
-    NotificationForged = "notification_forged", EndToEnd;
-    /// The PFC watchdog drops the frames of this queue.
-    PauseStorm = "wd_drop", EndToEnd;
-    /// The destination is a group address that no bridge forwards.
-    ReservedAddress = "reserved_address", EndToEnd;
-    /// The port exceeds its flood rate limit.
-    FloodLimit = "flood_limit", EndToEnd;
-    /// The VL15 buffer was full; VL15 has no credits.
-    ManagementOverrun = "management_overrun", EndToEnd;
-    /// The destination is another adapter.
-    NotForUs = "not_for_us", EndToEnd;
-    /// The queue pair does not exist or belongs to another peer.
-    QueuePair = "queue_pair", EndToEnd;
-    /// The partition, queue or memory key is wrong.
-    Key = "key", EndToEnd;
-    /// The opcode does not fit the queue pair's service or its place in the message.
-    Opcode = "opcode", EndToEnd;
-    /// The sequence number is ahead of what was expected.
-    OutOfSequence = "out_of_sequence", EndToEnd;
-    /// The sequence number was received before.
-    Duplicate = "duplicate", EndToEnd;
-    /// A congestion notification about a flow that this adapter does not send.
-    NotificationFlow = "notification_flow", EndToEnd;
-    /// Not RoCE as this adapter supports it: another protocol or UDP port, a fragment, another version.
-    NotRoce = "not_roce", EndToEnd;
-    /// The receive buffer of an adapter with a slow host was full.
-    ReceiveBuffer = "receive_buffer", EndToEnd;
-    /// No receive buffer was posted (RNR).
-    ReceiverNotReady = "receiver_not_ready", EndToEnd;
-    /// An impairment of the scenario dropped the frame.
-    Injected = "injected", EndToEnd;
-    /// The socket that carries the cable lost the frame.
-    Transport = "transport", EndToEnd;
-    /// A link packet with a wrong LPCRC.
-    Lpcrc = "lpcrc", Link;
-    /// A link packet of unknown operation or for a lane that is not operational.
-    LinkPacket = "link_packet", Link;
-    /// A link packet older than newer data on the same link.
-    StaleLinkPacket = "stale_link_packet", Link;
-    /// A MAC control frame with an unknown opcode.
-    MacControlOpcode = "mac_control_opcode", Link;
-    /// A MAC control frame that ends before its parameters do.
-    MacControlLength = "mac_control_length", Link;
-    /// A MAC control frame behind a VLAN tag.
-    MacControlTag = "mac_control_tag", Link;
-    /// A MAC control frame for another address.
-    MacControlAddress = "mac_control_address", Link;
-    /// A MAC control frame that its sender aborted, or whose FCS was wrong.
-    MacControlAborted = "mac_control_aborted", Link;
-    /// A PFC frame with reserved bits in its priority vector. The other bits apply.
-    PfcVector = "pfc_vector", Link;
+impl DropReason {
+    /// Whether a good frame was dropped because a buffer or queue was full.
+    pub const fn is_want_of_room(self) -> bool {
+        matches!(
+            self,
+            DropReason::BufferOverrun
+                | DropReason::HeadroomOverrun
+                | DropReason::BufferFull
+                | DropReason::QueueFull
+                | DropReason::ReceiveBuffer
+        )
+    }
+
+    /// Whether the dropped frame counts in the conservation sum: it crosses more than one link.
+    pub const fn is_end_to_end(self) -> bool {
+        matches!(self.property(), Scope::EndToEnd)
+    }
+}
+
+named_counters! {
+    /// Why a frame was dropped.
+    #[derive(Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum DropReason: Scope {
+        /// The octets are no packet of the link's technology.
+        Malformed = "malformed", EndToEnd;
+        /// The packet length field disagrees with the octets.
+        PacketLength = "pktlen", EndToEnd;
+        /// The link CRC is wrong.
+        Vcrc = "vcrc", EndToEnd;
+        /// The end-to-end CRC is wrong.
+        Icrc = "icrc", EndToEnd;
+        /// The checksum of an IPv4 header, or that of a UDP datagram, is wrong.
+        Checksum = "checksum", EndToEnd;
+        /// The sender aborted the frame, or its FCS was wrong.
+        Aborted = "aborted", EndToEnd;
+        /// The frame is larger than the port's MTU.
+        Mtu = "mtu", EndToEnd;
+        /// A lane that is not operational here, or a service level mapped to VL15.
+        Lane = "vl", EndToEnd;
+        /// The link is not up.
+        LinkState = "link_state", EndToEnd;
+        /// No route to the destination LID.
+        NoRoute = "no_route", EndToEnd;
+        /// A multicast LID without a multicast route.
+        NoMulticastRoute = "no_multicast_route", EndToEnd;
+        /// The route leads back out of the port it came in on.
+        Hairpin = "hairpin", EndToEnd;
+        /// A management packet for this device, which has no management agent.
+        Management = "management", EndToEnd;
+        /// The peer sent more than its credits permit.
+        BufferOverrun = "buffer_overrun", EndToEnd;
+        /// A lossless priority overran its threshold and its headroom.
+        HeadroomOverrun = "headroom_overrun", EndToEnd;
+        /// A lossy priority has used up its share of a switch's memory.
+        BufferFull = "buffer_full", EndToEnd;
+        /// The queue of a lossy priority at an output is at its limit.
+        QueueFull = "queue_full", EndToEnd;
+        /// The queue of the switch's own messages at an output is full.
+        NotificationOverflow = "notification_overflow", EndToEnd;
+        /// An adapter sent a notification about a path that it is not part of.
+        NotificationForged = "notification_forged", EndToEnd;
+        /// The PFC watchdog drops the frames of this queue.
+        PauseStorm = "wd_drop", EndToEnd;
+        /// The destination is a group address that no bridge forwards.
+        ReservedAddress = "reserved_address", EndToEnd;
+        /// The port exceeds its flood rate limit.
+        FloodLimit = "flood_limit", EndToEnd;
+        /// The VL15 buffer was full; VL15 has no credits.
+        ManagementOverrun = "management_overrun", EndToEnd;
+        /// The destination is another adapter.
+        NotForUs = "not_for_us", EndToEnd;
+        /// The queue pair does not exist or belongs to another peer.
+        QueuePair = "queue_pair", EndToEnd;
+        /// The partition, queue or memory key is wrong.
+        Key = "key", EndToEnd;
+        /// The opcode does not fit the queue pair's service or its place in the message.
+        Opcode = "opcode", EndToEnd;
+        /// The sequence number is ahead of what was expected.
+        OutOfSequence = "out_of_sequence", EndToEnd;
+        /// The sequence number was received before.
+        Duplicate = "duplicate", EndToEnd;
+        /// A congestion notification about a flow that this adapter does not send.
+        NotificationFlow = "notification_flow", EndToEnd;
+        /// Not RoCE as this adapter supports it: another protocol or UDP port, a fragment, another version.
+        NotRoce = "not_roce", EndToEnd;
+        /// The receive buffer of an adapter with a slow host was full.
+        ReceiveBuffer = "receive_buffer", EndToEnd;
+        /// No receive buffer was posted (RNR).
+        ReceiverNotReady = "receiver_not_ready", EndToEnd;
+        /// An impairment of the scenario dropped the frame.
+        Injected = "injected", EndToEnd;
+        /// The socket that carries the cable lost the frame.
+        Transport = "transport", EndToEnd;
+        /// A link packet with a wrong LPCRC.
+        Lpcrc = "lpcrc", Link;
+        /// A link packet of unknown operation or for a lane that is not operational.
+        LinkPacket = "link_packet", Link;
+        /// A link packet older than newer data on the same link.
+        StaleLinkPacket = "stale_link_packet", Link;
+        /// A MAC control frame with an unknown opcode.
+        MacControlOpcode = "mac_control_opcode", Link;
+        /// A MAC control frame that ends before its parameters do.
+        MacControlLength = "mac_control_length", Link;
+        /// A MAC control frame behind a VLAN tag.
+        MacControlTag = "mac_control_tag", Link;
+        /// A MAC control frame for another address.
+        MacControlAddress = "mac_control_address", Link;
+        /// A MAC control frame that its sender aborted, or whose FCS was wrong.
+        MacControlAborted = "mac_control_aborted", Link;
+        /// A PFC frame with reserved bits in its priority vector. The other bits apply.
+        PfcVector = "pfc_vector", Link;
+    }
 }
 
 /// Dropped frames by reason.

@@ -116,7 +116,7 @@ mod tests {
     fn frames_are_those_that_were_written(kind: FrameKind) {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let file = folder.path().join("feed.pcapng");
-        let wiring = crate::toy::chain();
+        let wiring = crate::tests::chain();
         let link = wiring.links[0].clone();
         let frame = |tag: u8| Frame::unchecked(kind, BytesMut::from(&[tag; 40][..]));
         let at = |us: u64| Instant::from_ps(us * 1_000_000);

@@ -140,6 +140,3 @@ fn attach_to_launcher() {
 
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
-#[path = "../../src/driver/toy.rs"]
-mod toy;

@@ -3,16 +3,22 @@
 use super::protocol::{ToDaemon, ToLauncher, read_line, write_line};
 use super::*;
 use crate::token::Token;
-use crate::toy::{Log, Toy, arrival, chain};
 use emulation::cable::Carrier;
 use emulation::clock::monotonic_ns;
 use emulation::driver::Report;
 use emulation::recorder::RecordingPlan;
 use emulation::timer;
+use emulation::wiring::Wiring;
 use proto::units::{Duration, Instant};
 use std::io::{BufRead, BufReader, Lines, PipeReader, PipeWriter, pipe};
 use std::num::NonZeroU64;
 use std::thread::JoinHandle;
+use testbed::toy::{CHAIN, Log, Toy, arrival};
+
+/// source – relay – sink
+pub(crate) fn chain() -> Wiring {
+    serde_json::from_str(CHAIN).expect("a wiring")
+}
 
 fn config(process: usize, processes: usize, hosts: Vec<usize>) -> DaemonConfig {
     let own = hosts.iter().filter(|host| **host == process).count();

@@ -1,6 +1,5 @@
 //! Workers in threads of this process, over real sockets, in wall-clock time.
 
-use super::toy::{Log, Toy, arrival, chain};
 use super::*;
 use crate::cable::datagram::{DatagramSocket, Peer};
 use crate::cable::exchange::packets::PortSocket;
@@ -23,6 +22,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::num::NonZeroU64;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
+use testbed::toy::{CHAIN, Log, Toy, arrival};
 
 /// The traffic then takes milliseconds of wall time.
 const DILATION: NonZeroU64 = NonZeroU64::new(500).expect("not zero");
@@ -58,7 +58,15 @@ impl Lab {
         // The traffic takes a quarter of it: a host may pause for the rest.
         let stop = Instant::from_ps(500_000_000);
         let sockets = sockets.into_iter().map(Sockets::Datagrams).collect();
-        Lab { wiring: chain(), hosts, local, stop, bare: false, sockets, peers }
+        Lab {
+            wiring: serde_json::from_str(CHAIN).expect("a wiring"),
+            hosts,
+            local,
+            stop,
+            bare: false,
+            sockets,
+            peers,
+        }
     }
 
     fn unix(directory: &std::path::Path) -> Lab {

@@ -1,8 +1,7 @@
 //! A histogram that can be serialised and merged: recorded in a worker, merged in the launcher.
 
-use hdrhistogram::Histogram;
-use serde::de::Error;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use hdrhistogram::{Histogram, RecordError};
+use serde::{Deserialize, Serialize};
 
 /// Three significant digits distinguish 0.100 from 0.101 frame times.
 const DIGITS: u8 = 3;
@@ -12,7 +11,8 @@ const GREATEST: u64 = 1 << 40;
 /// A histogram of values with quantiles of three significant digits, in constant memory.
 ///
 /// Serialised as pairs of value and count. Recorded with hdrhistogram.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Vec<(u64, u64)>", into = "Vec<(u64, u64)>")]
 pub struct Spread(Histogram<u64>);
 
 impl Default for Spread {
@@ -28,20 +28,9 @@ impl Spread {
         self.0.saturating_record(value);
     }
 
-    /// The smallest value that at least `numerator / denominator` of all values do not exceed; 0 without
-    /// values.
-    pub fn quantile(&self, numerator: u32, denominator: u32) -> u64 {
-        self.0.value_at_quantile(f64::from(numerator) / f64::from(denominator))
-    }
-
-    /// The median.
-    pub fn p50(&self) -> u64 {
-        self.quantile(1, 2)
-    }
-
     /// The 99th percentile.
     pub fn p99(&self) -> u64 {
-        self.quantile(99, 100)
+        self.0.value_at_quantile(0.99)
     }
 
     /// The largest value.
@@ -60,20 +49,21 @@ impl Spread {
     }
 }
 
-impl Serialize for Spread {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let pair = |value: hdrhistogram::iterators::IterationValue<u64>| {
-            (value.value_iterated_to(), value.count_at_value())
-        };
-        serializer.collect_seq(self.0.iter_recorded().map(pair))
+/// Each recorded value and its count.
+impl From<Spread> for Vec<(u64, u64)> {
+    fn from(spread: Spread) -> Vec<(u64, u64)> {
+        let recorded = spread.0.iter_recorded();
+        recorded.map(|value| (value.value_iterated_to(), value.count_at_value())).collect()
     }
 }
 
-impl<'de> Deserialize<'de> for Spread {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Spread, D::Error> {
+impl TryFrom<Vec<(u64, u64)>> for Spread {
+    type Error = RecordError;
+
+    fn try_from(counts: Vec<(u64, u64)>) -> Result<Spread, RecordError> {
         let mut spread = Spread::default();
-        for (value, count) in Vec::<(u64, u64)>::deserialize(deserializer)? {
-            spread.0.record_n(value, count).map_err(D::Error::custom)?;
+        for (value, count) in counts {
+            spread.0.record_n(value, count)?;
         }
         Ok(spread)
     }
@@ -90,9 +80,12 @@ mod tests {
         spread.record(u64::MAX);
         let text = serde_json::to_string(&spread).expect("it serialises");
         let mut back: Spread = serde_json::from_str(&text).expect("it parses");
-        assert_eq!((back.count(), back.p50(), back.p99()), (1001, 500, spread.p99()));
+        assert_eq!(
+            (back.count(), back.0.value_at_quantile(0.5), back.p99()),
+            (1001, 500, spread.p99())
+        );
         back.merge(&spread);
-        assert_eq!((back.count(), back.p50()), (2002, 500));
+        assert_eq!((back.count(), back.0.value_at_quantile(0.5)), (2002, 500));
     }
 
     #[test]

@@ -134,49 +134,14 @@ impl Bin for u64 {
 pub struct Series<B>(Vec<(u32, B)>);
 
 impl<B: Bin> Series<B> {
-    /// An empty series.
-    pub const fn new() -> Series<B> {
-        Series(Vec::new())
-    }
-
     /// An empty series with room for `bins` bins.
-    pub fn with_room(bins: usize) -> Series<B> {
+    pub(super) fn with_room(bins: usize) -> Series<B> {
         Series(Vec::with_capacity(bins))
     }
 
     /// Appends `bin` at index `place`, which must be beyond the last.
     pub(super) fn push(&mut self, place: u32, bin: B) {
         self.0.push((place, bin));
-    }
-
-    /// Records `bin` for the interval that the grid has just closed.
-    pub fn record(&mut self, closed: &Closed, bin: B) {
-        for places in &closed.regroupings {
-            self.regroup(places);
-        }
-        self.enter(closed, bin);
-    }
-
-    /// The same if bins have been merged already.
-    pub(super) fn enter(&mut self, closed: &Closed, bin: B) {
-        if closed.grew {
-            self.entry(closed.place).absorb(&bin);
-        } else if bin != B::default() {
-            self.0.push((closed.place, bin));
-        }
-    }
-
-    /// Merges bins like the grid: the bin at `i` moves to `places[i]`.
-    pub(super) fn regroup(&mut self, places: &[u32]) {
-        let mut old = std::mem::take(&mut self.0).into_iter().peekable();
-        for (index, place) in places.iter().enumerate() {
-            let bin = old.next_if(|(at, _)| *at as usize == index).map(|(_, bin)| bin);
-            match self.0.last_mut() {
-                Some((last, merged)) if last == place => merged.absorb(&bin.unwrap_or_default()),
-                _ => self.0.push((*place, bin.unwrap_or_default())),
-            }
-        }
-        self.0.retain(|(_, bin)| *bin != B::default());
     }
 
     /// The bins that are not idle with their indexes, ascending.
@@ -189,56 +154,29 @@ impl<B: Bin> Series<B> {
         let found = self.0.binary_search_by_key(&place, |(at, _)| *at);
         found.map(|index| self.0[index].1.clone()).unwrap_or_default()
     }
-
-    /// The bin at `place` for changing, inserted if it is idle.
-    pub fn entry(&mut self, place: u32) -> &mut B {
-        let found = self.0.binary_search_by_key(&place, |(at, _)| *at);
-        let index = found.unwrap_or_else(|index| {
-            self.0.insert(index, (place, B::default()));
-            index
-        });
-        &mut self.0[index].1
-    }
 }
 
-/// The columns of [`PortBin::counts`], with their names in `ports.csv`.
-pub const PORT_COLUMNS: [&str; 12] = [
-    "tx_frames",
-    "tx_bytes",
-    "rx_frames",
-    "rx_bytes",
-    "hold_ps",
-    "pause_ps",
-    "marks",
-    "notes_tx",
-    "notes_rx",
-    "ctl_tx",
-    "ctl_rx",
-    "drops",
-];
+/// Defines the columns of a port's bins: the named counters of a lane, then the drops of its port.
+macro_rules! port_columns {
+    ($($counter:ident)*) => {
+        /// The columns of [`PortBin::counts`], with their names in `ports.csv`.
+        pub const PORT_COLUMNS: [&str; 12] = [$(stringify!($counter),)* "drops"];
 
-/// The totals of a lane in the order of [`PORT_COLUMNS`]. `drops` are those of the port, counted on its first
-/// lane.
-pub(crate) fn port_totals(lane: &LaneCounters, drops: u64) -> [u64; 12] {
-    [
-        lane.tx_frames,
-        lane.tx_bytes,
-        lane.rx_frames,
-        lane.rx_bytes,
-        lane.hold_ps,
-        lane.pause_ps,
-        lane.marks,
-        lane.notes_tx,
-        lane.notes_rx,
-        lane.ctl_tx,
-        lane.ctl_rx,
-        drops,
-    ]
+        /// The totals of a lane in the order of [`PORT_COLUMNS`]. `drops` are those of the port, counted on
+        /// its first lane.
+        pub(crate) fn port_totals(lane: &LaneCounters, drops: u64) -> [u64; 12] {
+            [$(lane.$counter,)* drops]
+        }
+    };
+}
+
+port_columns! {
+    tx_frames tx_bytes rx_frames rx_bytes hold_ps pause_ps marks notes_tx notes_rx ctl_tx ctl_rx
 }
 
 /// One lane of one port over one bin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "PortBinTuple", into = "PortBinTuple")]
+#[serde(into = "PortBinTuple")]
 pub struct PortBin {
     /// Increase of the totals, in the order of [`PORT_COLUMNS`].
     pub counts: [u64; 12],
@@ -262,13 +200,8 @@ impl PortBin {
     }
 }
 
+/// A bin in JSON: the values of its fields, in their order.
 type PortBinTuple = ([u64; 12], Span, Span, Span);
-
-impl From<PortBinTuple> for PortBin {
-    fn from((counts, out, input, source): PortBinTuple) -> PortBin {
-        PortBin { counts, out, input, source }
-    }
-}
 
 impl From<PortBin> for PortBinTuple {
     fn from(bin: PortBin) -> PortBinTuple {
@@ -289,7 +222,7 @@ impl Bin for PortBin {
 
 /// One flow, or a pool of flows, over one bin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "FlowBinTuple", into = "FlowBinTuple")]
+#[serde(into = "FlowBinTuple")]
 pub struct FlowBin {
     /// Octets of data frames sent.
     pub tx_bytes: u64,
@@ -304,12 +237,6 @@ pub struct FlowBin {
 }
 
 type FlowBinTuple = (u64, u64, Span, Span, u64);
-
-impl From<FlowBinTuple> for FlowBin {
-    fn from((tx_bytes, weight_ps, rate, gap, scalar): FlowBinTuple) -> FlowBin {
-        FlowBin { tx_bytes, weight_ps, rate, gap, scalar }
-    }
-}
 
 impl From<FlowBin> for FlowBinTuple {
     fn from(bin: FlowBin) -> FlowBinTuple {

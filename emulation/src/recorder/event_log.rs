@@ -1,6 +1,7 @@
 //! The event log: events in full up to fixed bounds, counted by bin beyond them (docs/spec/seeing.md, 3.5).
 
 use crate::recorder::bins::{Closed, Series};
+use crate::recorder::ledger::Ledger;
 use crate::wiring::End;
 use proto::events::{DeviceEvent, EventKind};
 use proto::ids::PortNumber;
@@ -11,57 +12,40 @@ pub(crate) const FULL_MAX: u64 = 2_000;
 /// Events that a log holds, not counting kinds that are always kept.
 pub const LINES_MAX: usize = 250_000;
 
-/// The names of the event kinds, by [`kind_index`].
-pub const KIND_NAMES: [&str; 15] = [
-    "hold",
-    "free",
-    "mark",
-    "note",
-    "react",
-    "drop",
-    "watchdog",
-    "trigger",
-    "queue-pair-error",
-    "xoff",
-    "xon",
-    "pause-expired",
-    "storm",
-    "storm-over",
-    "headroom-alarm",
-];
+/// Number of event kinds.
+const KINDS: usize = 15;
 
-/// The index of the kind in [`KIND_NAMES`].
-pub const fn kind_index(kind: &EventKind) -> usize {
-    match kind {
-        EventKind::Hold { .. } => 0,
-        EventKind::Free { .. } => 1,
-        EventKind::Mark { .. } => 2,
-        EventKind::Note { .. } => 3,
-        EventKind::React { .. } => 4,
-        EventKind::Drop { .. } => 5,
-        EventKind::Watchdog => 6,
-        EventKind::Trigger { .. } => 7,
-        EventKind::QueuePairError { .. } => 8,
-        EventKind::Xoff { .. } => 9,
-        EventKind::Xon { .. } => 10,
-        EventKind::PauseExpired { .. } => 11,
-        EventKind::Storm { .. } => 12,
-        EventKind::StormOver { .. } => 13,
-        EventKind::HeadroomAlarm { .. } => 14,
-    }
+/// What the log knows of an event kind.
+#[derive(Clone, Copy, Debug)]
+pub struct KindRow {
+    /// Its place among the kinds.
+    index: usize,
+    /// Its name in `events.jsonl`.
+    pub name: &'static str,
+    /// Events of this kind are kept even if the log is full: losses and faults.
+    pub is_always_kept: bool,
 }
 
-/// Whether the kind is kept even if the log is full: losses and faults.
-pub const fn is_always_kept(kind: &EventKind) -> bool {
-    matches!(
-        kind,
-        EventKind::Drop { .. }
-            | EventKind::Watchdog
-            | EventKind::QueuePairError { .. }
-            | EventKind::Storm { .. }
-            | EventKind::StormOver { .. }
-            | EventKind::HeadroomAlarm { .. }
-    )
+/// The row of an event kind.
+pub const fn kind_row(kind: &EventKind) -> KindRow {
+    let (index, name, is_always_kept) = match kind {
+        EventKind::Hold { .. } => (0, "hold", false),
+        EventKind::Free { .. } => (1, "free", false),
+        EventKind::Mark { .. } => (2, "mark", false),
+        EventKind::Note { .. } => (3, "note", false),
+        EventKind::React { .. } => (4, "react", false),
+        EventKind::Drop { .. } => (5, "drop", true),
+        EventKind::Watchdog => (6, "watchdog", true),
+        EventKind::Trigger { .. } => (7, "trigger", false),
+        EventKind::QueuePairError { .. } => (8, "queue-pair-error", true),
+        EventKind::Xoff { .. } => (9, "xoff", false),
+        EventKind::Xon { .. } => (10, "xon", false),
+        EventKind::PauseExpired { .. } => (11, "pause-expired", false),
+        EventKind::Storm { .. } => (12, "storm", true),
+        EventKind::StormOver { .. } => (13, "storm-over", true),
+        EventKind::HeadroomAlarm { .. } => (14, "headroom-alarm", true),
+    };
+    KindRow { index, name, is_always_kept }
 }
 
 /// An event and its node.
@@ -78,7 +62,7 @@ pub struct LoggedEvent {
 pub struct FoldedEvents {
     /// The port.
     pub at: End,
-    /// A name of [`KIND_NAMES`].
+    /// The name of the kind ([`KindRow::name`]).
     pub kind: String,
     /// Number of events, by bin.
     pub counts: Series<u64>,
@@ -95,9 +79,12 @@ pub struct RecordedEvents {
 
 #[derive(Clone, Default)]
 struct Tally {
+    kind: &'static str,
     seen: u64,
+    /// Events only counted in the open bin.
     open: u64,
-    counts: Series<u64>,
+    /// The series of the events only counted.
+    series: Option<u32>,
 }
 
 /// Device, port and kind.
@@ -108,9 +95,10 @@ pub(super) struct EventLogger {
     unbounded: bool,
     lines_max: usize,
     events: Vec<LoggedEvent>,
-    devices: Vec<(usize, Vec<[Tally; KIND_NAMES.len()]>)>,
+    devices: Vec<(usize, Vec<[Tally; KINDS]>)>,
     /// Places with events that were only counted in the open bin.
     open: Vec<Place>,
+    counts: Ledger<u64>,
 }
 
 impl EventLogger {
@@ -126,21 +114,24 @@ impl EventLogger {
             events: Vec::new(),
             devices: devices.collect(),
             open: Vec::new(),
+            counts: Ledger::new(),
         }
     }
 
     /// Logs or counts one event.
     pub(super) fn push(&mut self, device: usize, event: DeviceEvent) {
         let (node, ports) = &mut self.devices[device];
-        let (port, kind) = (event.port.index(), kind_index(&event.kind));
-        let tally = &mut ports[port][kind];
+        let KindRow { index, name, is_always_kept } = kind_row(&event.kind);
+        let port = event.port.index();
+        let tally = &mut ports[port][index];
+        tally.kind = name;
         tally.seen += 1;
-        let room = self.events.len() < self.lines_max || is_always_kept(&event.kind);
+        let room = self.events.len() < self.lines_max || is_always_kept;
         if self.unbounded || (tally.seen <= FULL_MAX && room) {
             self.events.push(LoggedEvent { node: *node as u32, event });
         } else {
             if tally.open == 0 {
-                self.open.push((device, port, kind));
+                self.open.push((device, port, index));
             }
             tally.open += 1;
         }
@@ -148,30 +139,24 @@ impl EventLogger {
 
     /// A bin has closed: assigns the events only counted to it.
     pub(super) fn close_bin(&mut self, closed: &Closed) {
-        for places in &closed.regroupings {
-            let tallies = self.devices.iter_mut().flat_map(|(_, ports)| ports.iter_mut().flatten());
-            tallies.for_each(|tally| tally.counts.regroup(places));
-        }
+        self.counts.turn(closed);
         for (device, port, kind) in self.open.drain(..) {
             let tally = &mut self.devices[device].1[port][kind];
-            tally.counts.enter(closed, std::mem::take(&mut tally.open));
+            let series = *tally.series.get_or_insert_with(|| self.counts.begin_series());
+            self.counts.enter(series, std::mem::take(&mut tally.open));
         }
     }
 
     /// The finished log.
     pub(super) fn finish(self) -> RecordedEvents {
         let mut folded = Vec::new();
+        let mut counts = self.counts.into_series();
         for (node, ports) in self.devices {
             for (index, tallies) in ports.into_iter().enumerate() {
                 let at = End { node, port: PortNumber::from_index(index) };
-                let counted = tallies
-                    .into_iter()
-                    .zip(KIND_NAMES)
-                    .filter(|(tally, _)| tally.counts.iter().next().is_some());
-                folded.extend(counted.map(|(tally, kind)| FoldedEvents {
-                    at,
-                    kind: kind.to_owned(),
-                    counts: tally.counts,
+                folded.extend(tallies.into_iter().filter_map(|Tally { kind, series, .. }| {
+                    let counts = std::mem::take(&mut counts[series? as usize]);
+                    Some(FoldedEvents { at, kind: kind.to_owned(), counts })
                 }));
             }
         }
@@ -234,7 +219,7 @@ mod tests {
     #[test]
     fn every_kind_has_its_serialized_name() {
         let text = serde_json::to_string(&TRIGGER).expect("an event is plain data");
-        assert!(text.contains(&format!("\"ev\":\"{}\"", KIND_NAMES[kind_index(&TRIGGER)])));
+        assert!(text.contains(&format!("\"ev\":\"{}\"", kind_row(&TRIGGER).name)));
         let text = serde_json::to_string(&EventKind::Watchdog).expect("an event is plain data");
         assert_eq!(text, r#"{"ev":"watchdog"}"#);
     }

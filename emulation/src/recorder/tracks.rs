@@ -1,6 +1,6 @@
 //! The recorder's state for each device between bins: the last totals, and the series.
 
-use crate::recorder::bins::{Closed, FlowBin, PortBin, Series, Span, port_totals};
+use crate::recorder::bins::{Closed, FlowBin, PortBin, Span, port_totals};
 use crate::recorder::ledger::Ledger;
 use crate::recorder::snapshot::PortSnapshot;
 use crate::recorder::{FlowSeries, PoolSeries, PortSeries};
@@ -106,7 +106,7 @@ impl DeviceTrack {
         moved: &[MovedFlow],
         length: Duration,
         bins: &mut Ledger<FlowBin>,
-        pools: &mut Pools,
+        pools: &mut Vec<FlowBin>,
     ) -> usize {
         let mut begun = 0;
         for (at, moved) in moved.iter().enumerate() {
@@ -122,25 +122,20 @@ impl DeviceTrack {
             let part = moved_bin(moved, length);
             match track.share {
                 Share::Own(series) => bins.enter(series, part),
-                Share::Neutral | Share::Pooled => pools.add(moved.flow.class, &part),
+                Share::Neutral | Share::Pooled => add_to_pool(pools, moved.flow.class, &part),
             }
         }
         begun
     }
 }
 
-/// The open bin of all flows without a series of their own, by class.
-#[derive(Default)]
-struct Pools(Vec<FlowBin>);
-
-impl Pools {
-    fn add(&mut self, class: u8, part: &FlowBin) {
-        let class = usize::from(class);
-        if self.0.len() <= class {
-            self.0.resize(class + 1, FlowBin::default());
-        }
-        self.0[class].pool(part);
+/// Adds `part` to the open pool of `class`.
+fn add_to_pool(pools: &mut Vec<FlowBin>, class: u8, part: &FlowBin) {
+    let class = usize::from(class);
+    if pools.len() <= class {
+        pools.resize(class + 1, FlowBin::default());
     }
+    pools[class].pool(part);
 }
 
 /// [`FlowBin::rate_reduction`] of each series, from one pass over all bins.
@@ -161,8 +156,10 @@ pub(super) struct Tracks {
     devices: Vec<DeviceTrack>,
     port_bins: Ledger<PortBin>,
     flow_bins: Ledger<FlowBin>,
-    pools: Vec<Series<FlowBin>>,
-    open_pools: Pools,
+    /// By class.
+    pools: Ledger<FlowBin>,
+    /// The pools of the open bin, by class.
+    open_pools: Vec<FlowBin>,
     /// Number of flows with a series of their own.
     own_series: usize,
 }
@@ -179,8 +176,8 @@ impl Tracks {
             devices: devices.collect(),
             port_bins: Ledger::new(),
             flow_bins: Ledger::new(),
-            pools: Vec::new(),
-            open_pools: Pools::default(),
+            pools: Ledger::new(),
+            open_pools: Vec::new(),
             own_series: 0,
         }
     }
@@ -189,7 +186,8 @@ impl Tracks {
     pub(super) fn begin(&mut self, closed: &Closed) {
         self.port_bins.turn(closed);
         self.flow_bins.turn(closed);
-        self.open_pools.0.fill(FlowBin::default());
+        self.pools.turn(closed);
+        self.open_pools.fill(FlowBin::default());
     }
 
     /// Records what `device` reports of that bin of this length.
@@ -201,15 +199,14 @@ impl Tracks {
         let pools = &mut self.open_pools;
         self.own_series += device.take_flows(&reading.moved, length, &mut self.flow_bins, pools);
         for unmoved in reading.unmoved.iter().filter(|unmoved| unmoved.flows > 0) {
-            pools.add(unmoved.class, &unmoved_bin(unmoved, length));
+            add_to_pool(pools, unmoved.class, &unmoved_bin(unmoved, length));
         }
     }
 
     /// All devices have been recorded for that bin.
-    pub(super) fn end(&mut self, closed: &Closed) {
-        self.pools.resize_with(self.open_pools.0.len(), Series::new);
-        for (pool, bin) in self.pools.iter_mut().zip(&self.open_pools.0) {
-            pool.record(closed, *bin);
+    pub(super) fn end(&mut self) {
+        for (class, bin) in (0..).zip(&self.open_pools) {
+            self.pools.enter(class, *bin);
         }
         if self.own_series > FLOWS_WORKING_MAX {
             self.keep_most_reduced(FLOWS_MAX);
@@ -250,18 +247,16 @@ impl Tracks {
             })
             .collect();
         flows.sort_by_key(|(reduction, _, track)| (*reduction, track.flow));
-        let mut classes: BTreeMap<u32, usize> = BTreeMap::new();
+        let mut classes: BTreeMap<u32, u32> = BTreeMap::new();
         for (_, series, track) in flows.into_iter().skip(keep) {
             track.share = Share::Pooled;
-            classes.insert(series, usize::from(track.flow.class));
+            classes.insert(series, u32::from(track.flow.class));
         }
         let Some(most) = classes.values().max() else { return };
-        if self.pools.len() <= *most {
-            self.pools.resize_with(most + 1, Series::new);
-            self.open_pools.0.resize(most + 1, FlowBin::default());
-        }
+        let pools = self.open_pools.len().max(*most as usize + 1);
+        self.open_pools.resize(pools, FlowBin::default());
         for (place, series, bin) in self.flow_bins.take_out(|s| classes.contains_key(&s)) {
-            self.pools[classes[&series]].entry(place).pool(&bin);
+            self.pools.at(place, classes[&series]).pool(&bin);
         }
     }
 
@@ -289,10 +284,8 @@ impl Tracks {
                 Share::Neutral | Share::Pooled => None,
             }));
         }
-        let pools = self.pools.into_iter().enumerate().map(|(class, bins)| PoolSeries {
-            class: u8::try_from(class).expect("a flow's class is a u8"),
-            bins,
-        });
+        let pools = (0..).zip(self.pools.into_series());
+        let pools = pools.map(|(class, bins)| PoolSeries { class, bins });
         (ports, flows, pools.collect())
     }
 }

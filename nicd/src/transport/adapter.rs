@@ -16,7 +16,7 @@ use crate::transport::scheduler::Scheduler;
 use crate::wire::WireFormat;
 use crate::workload::{MessageStarted, Progress, WorkRequest};
 use proto::congestion::Roles;
-use proto::counters::{Balance, FlowId};
+use proto::counters::Balance;
 use proto::events::{DeviceEvent, EventKind, EventLog};
 use proto::frame::{Frame, FramePool};
 use proto::ids::{PortNumber, VirtualLane};
@@ -336,14 +336,5 @@ impl ChannelAdapter {
     pub(super) fn log(&mut self, lane: VirtualLane, at: Instant, kind: EventKind) {
         let port = PortNumber::from_index(0);
         self.events.push(DeviceEvent { at, port, tc: lane.get(), kind });
-    }
-
-    /// The flow that `pair` receives.
-    pub(super) fn rx_flow(&self, pair: &QueuePair) -> FlowId {
-        FlowId {
-            source: pair.tx_flow.destination,
-            destination: pair.tx_flow.source,
-            ..pair.tx_flow
-        }
     }
 }

@@ -5,7 +5,7 @@
 //! its group as soon as it is made, because the group's permission depends on all its members.
 
 use crate::config::{ClassConfig, NicConfig, QueuePairOrder, Transport as Service};
-use crate::counters::{SentFlow, empty_reception};
+use crate::counters::SentFlow;
 use crate::pacer::place;
 use crate::timers::Deadline;
 use crate::transport::adapter::ChannelAdapter;
@@ -20,7 +20,7 @@ use crate::transport::rnr_timer;
 use crate::transport::scheduler::NextSender;
 use crate::wire::WireFormat;
 use proto::congestion::Roles;
-use proto::counters::FlowId;
+use proto::counters::{FlowId, ReceptionReading};
 use proto::ids::{Lid, QueuePairNumber, VirtualLane};
 use proto::units::Instant;
 
@@ -181,11 +181,7 @@ fn receive_queue(
         becn_pending: false,
         ack_delay: Deadline::default(),
         notification_timer: Deadline::default(),
-        received: empty_reception(FlowId {
-            source: tx_flow.destination,
-            destination: tx_flow.source,
-            class,
-        }),
+        received: ReceptionReading { flow: tx_flow.reversed(), ..ReceptionReading::default() },
         has_received: false,
         test_sequence: 0,
         test_frames_held: window

@@ -197,7 +197,7 @@ impl ChannelAdapter {
         let frame = self.wire.emit(&packet, &mut self.pool, body.len(), append);
         let is_cnp = class == FrameClass::Notification;
         if control.becn || is_cnp {
-            let flow = self.rx_flow(pair);
+            let flow = pair.tx_flow.reversed();
             let (total, note) = match is_cnp {
                 true => (Total::CnpSent, NoteKind::Cnp),
                 false => (Total::BecnSent, NoteKind::Becn),

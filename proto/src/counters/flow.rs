@@ -21,6 +21,14 @@ pub struct FlowId {
     pub class: u8,
 }
 
+impl FlowId {
+    /// The flow of the same class in the other direction.
+    #[must_use]
+    pub const fn reversed(self) -> FlowId {
+        FlowId { source: self.destination, destination: self.source, class: self.class }
+    }
+}
+
 /// Counters of one flow at its sender.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlowReading {
@@ -64,7 +72,7 @@ impl FlowReading {
 }
 
 /// Counters of one flow at its receiver.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReceptionReading {
     /// Which flow.
     pub flow: FlowId,

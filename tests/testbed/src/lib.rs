@@ -12,6 +12,7 @@ mod hampered;
 mod line;
 mod neighbour;
 mod seen;
+pub mod toy;
 
 pub use bed::{Bed, Label, Script, Step};
 pub use bench::{Bench, Cable};

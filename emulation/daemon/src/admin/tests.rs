@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::config::TcpConfig;
+use crate::tests::chain;
 use crate::token::Token;
-use crate::toy::chain;
 use emulation::cable::impairment::ManualImpairment;
 use emulation::clock::{Clock, Stopwatch, monotonic_ns};
 use emulation::driver::orders::Order;

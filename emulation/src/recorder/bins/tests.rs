@@ -1,7 +1,19 @@
 //! Grids stay complete and bounded, and merging loses nothing.
 
 use super::*;
+use crate::recorder::ledger::Ledger;
 use proptest::prelude::*;
+
+/// Records a bin of the only series of `ledger`.
+fn record<B: Bin>(ledger: &mut Ledger<B>, closed: &Closed, bin: B) {
+    ledger.turn(closed);
+    ledger.enter(0, bin);
+}
+
+/// The only series of `ledger`.
+fn only<B: Bin>(ledger: &Ledger<B>) -> Series<B> {
+    Series(ledger.iter().map(|(place, _, bin)| (place, bin.clone())).collect())
+}
 
 fn at(ps: u64) -> Instant {
     Instant::from_ps(ps)
@@ -32,21 +44,21 @@ fn a_run_that_ends_between_edges_has_a_short_last_bin() {
 #[test]
 fn the_1025th_bin_doubles_the_width_for_all() {
     let mut grid = Grid::new(Duration::from_ps(10));
-    let mut series: Series<u64> = Series::new();
+    let mut series: Ledger<u64> = Ledger::new();
     for edge in 1..=1024u64 {
-        series.record(&grid.close(at(edge * 10)).expect("time has passed"), edge);
+        record(&mut series, &grid.close(at(edge * 10)).expect("time has passed"), edge);
     }
     assert_eq!((grid.slots.len(), grid.width), (1024, Duration::from_ps(10)));
-    series.record(&grid.close(at(10_250)).expect("time has passed"), 1025);
+    record(&mut series, &grid.close(at(10_250)).expect("time has passed"), 1025);
     assert_eq!((grid.slots.len(), grid.width), (513, Duration::from_ps(20)));
-    assert_eq!(series.get(0), 1 + 2);
-    assert_eq!(series.get(511), 1023 + 1024);
-    assert_eq!(series.get(512), 1025);
+    assert_eq!(only(&series).get(0), 1 + 2);
+    assert_eq!(only(&series).get(511), 1023 + 1024);
+    assert_eq!(only(&series).get(512), 1025);
     assert_eq!(grid.next_edge(), at(10_260), "the open bin fills its doubled interval");
     let closed = grid.close(at(10_260)).expect("time has passed");
     assert!(closed.grew);
-    series.record(&closed, 1026);
-    assert_eq!(series.get(512), 1025 + 1026);
+    record(&mut series, &closed, 1026);
+    assert_eq!(only(&series).get(512), 1025 + 1026);
 }
 
 #[test]
@@ -56,9 +68,12 @@ fn an_idle_bin_merges_as_zero_not_as_nothing() {
         out: Span { min: 5, max: 7, integral: 60 },
         ..PortBin::default()
     };
-    let mut series = Series(vec![(1, busy)]);
-    series.regroup(&[0, 0]);
-    let merged = series.get(0);
+    let mut series = Ledger::new();
+    let closed = |place, regroupings| Closed { regroupings, place, grew: false };
+    record(&mut series, &closed(0, vec![]), PortBin::default());
+    record(&mut series, &closed(1, vec![]), busy);
+    series.turn(&closed(1, vec![vec![0, 0]]));
+    let merged = only(&series).get(0);
     assert_eq!((merged.out.min, merged.out.max, merged.out.mean(20)), (0, 7, 3));
 }
 
@@ -71,8 +86,8 @@ proptest! {
     #[test]
     fn merging_keeps_sums_and_envelopes_and_leaves_no_gap(steps in steps(), width in 1u64..5) {
         let mut grid = Grid::new(Duration::from_ps(width));
-        let mut series: Series<PortBin> = Series::new();
-        let mut flows: Series<FlowBin> = Series::new();
+        let mut series: Ledger<PortBin> = Ledger::new();
+        let mut flows: Ledger<FlowBin> = Ledger::new();
         let mut now = 0;
         let (mut octets, mut integral) = (0, 0u128);
         for (length, level) in &steps {
@@ -80,12 +95,13 @@ proptest! {
             let held = Span { min: *level, max: *level, integral: u128::from(level * length) };
             let closed = grid.close(at(now)).expect("time has passed");
             let counts = [*level; 12];
-            series.record(&closed, PortBin { counts, out: held, ..PortBin::default() });
+            record(&mut series, &closed, PortBin { counts, out: held, ..PortBin::default() });
             let flow = FlowBin { tx_bytes: *level, weight_ps: *length, rate: held, ..FlowBin::default() };
-            flows.record(&closed, flow);
+            record(&mut flows, &closed, flow);
             octets += level;
             integral += held.integral;
         }
+        let (series, flows) = (only(&series), only(&flows));
         prop_assert!(grid.slots.len() <= BINS_MAX as usize);
         prop_assert_eq!(grid.slots[0].begin, Instant::ZERO);
         prop_assert_eq!(grid.begin(), at(now));

@@ -1,7 +1,7 @@
 //! However many flows react, a bounded number keep series, and no octet is lost.
 
 use super::*;
-use crate::recorder::bins::Grid;
+use crate::recorder::bins::{Grid, Series};
 use proto::counters::{LaneCounters, LaneReading, PortTotals};
 use proto::units::Instant;
 
@@ -11,7 +11,7 @@ fn enter(tracks: &mut Tracks, grid: &mut Grid, bin: u64, reading: &BinReading) {
     let closed = grid.close(end).expect("time has passed");
     tracks.begin(&closed);
     tracks.take(0, reading, Duration::from_ps(10));
-    tracks.end(&closed);
+    tracks.end();
 }
 
 /// A flow that has sent `sent` octets in a bin and was limited to `rate`.

@@ -2,8 +2,7 @@
 
 use crate::run_directory::{RemarkKind, RunRecord, Sealed};
 use emulation::recorder::bins::Slot;
-use emulation::recorder::event_log::{FoldedEvents, KIND_NAMES};
-use emulation::recorder::event_log::{LINES_MAX, LoggedEvent, is_always_kept, kind_index};
+use emulation::recorder::event_log::{FoldedEvents, LINES_MAX, LoggedEvent, kind_row};
 use emulation::wiring::End;
 use proto::counters::FlowId;
 use proto::events::{DeviceEvent, EventKind};
@@ -27,7 +26,7 @@ impl Line<'_> {
     fn is_always_kept(&self) -> bool {
         match self {
             Line::Remark(_) => true,
-            Line::Event(logged) => is_always_kept(&logged.event.kind),
+            Line::Event(logged) => kind_row(&logged.event.kind).is_always_kept,
             Line::Folded(folded, ..) => {
                 ["drop", "watchdog", "queue-pair-error", "storm", "storm-over", "headroom-alarm"]
                     .contains(&&*folded.kind)
@@ -135,7 +134,7 @@ fn text(
         Line::Event(LoggedEvent { node, event }) => {
             let DeviceEvent { port, tc, kind, .. } = event;
             let at = name(End { node: *node as usize, port: *port });
-            let ev = KIND_NAMES[kind_index(kind)];
+            let ev = kind_row(kind).name;
             let common = [("t", json!(t)), ("at", json!(at)), ("tc", json!(tc)), ("ev", json!(ev))];
             serde_json::to_string(&Members([&common, &*members(kind, names)].concat()))
         }

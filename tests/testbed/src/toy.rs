@@ -1,7 +1,6 @@
 //! Test devices whose results can be computed by hand: a source, a relay and a sink.
 
 use bytes::BytesMut;
-use emulation::wiring::{End, LinkWiring, NodeKind, NodeWiring, Wiring};
 use proto::counters::DeviceReading;
 use proto::device::{Control, Departure, Device, Instrumented};
 use proto::events::DeviceEvent;
@@ -11,7 +10,9 @@ use proto::units::{Duration, Instant};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
+/// Wire time of a toy's frame, whatever its octets.
 pub const FRAME_TIME: Duration = Duration::from_ns(2_000);
+/// Delay of each cable of [`CHAIN`].
 pub const DELAY: Duration = Duration::from_ns(500);
 
 /// Number, arrival and time of handling of each frame that a sink received.
@@ -30,6 +31,7 @@ pub struct Toy {
 }
 
 impl Toy {
+    /// A toy of one or two ports that logs to `log`.
     pub fn boxed(ports: usize, to_send: u32, log: &Log) -> Box<dyn Device> {
         Box::new(Toy::new(ports, to_send, log))
     }
@@ -117,22 +119,24 @@ impl Instrumented for Toy {
 
 impl Control for Toy {}
 
-/// source:1 – 1:relay:2 – 1:sink
-pub fn chain() -> Wiring {
-    let node =
-        |name: &str, kind, ports| NodeWiring { name: name.to_owned(), kind, ports, level: 0 };
-    let end = |node, port| End { node, port: PortNumber::from_index(port) };
-    let link = |a, b| LinkWiring { a, b, delay: DELAY, frame_time: FRAME_TIME };
-    Wiring {
-        nodes: vec![
-            node("source", NodeKind::Nic, 1),
-            node("sink", NodeKind::Nic, 1),
-            node("relay", NodeKind::Switch, 2),
-        ],
-        links: vec![link(end(0, 0), end(2, 0)), link(end(2, 1), end(1, 0))],
-        ..Wiring::default()
-    }
-}
+/// The wiring source – relay – sink, as JSON: nodes 0, 2 and 1.
+pub const CHAIN: &str = r#"{
+    "nodes": [
+        { "name": "source", "kind": "nic", "ports": 1, "level": 0 },
+        { "name": "sink", "kind": "nic", "ports": 1, "level": 0 },
+        { "name": "relay", "kind": "switch", "ports": 2, "level": 0 }
+    ],
+    "links": [
+        {
+            "a": { "node": 0, "port": 1 }, "b": { "node": 2, "port": 1 },
+            "delay": "500 ns", "frame_time": "2 us"
+        },
+        {
+            "a": { "node": 2, "port": 2 }, "b": { "node": 1, "port": 1 },
+            "delay": "500 ns", "frame_time": "2 us"
+        }
+    ]
+}"#;
 
 /// When frame `number` of a chain reaches the sink, to the picosecond.
 pub fn arrival(number: u32) -> Instant {
