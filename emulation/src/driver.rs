@@ -35,14 +35,13 @@ use crate::calendar::Calendar;
 use crate::clock::{monotonic_ns, process_cpu_ns};
 use crate::fidelity::Meter;
 use crate::fidelity::timeline::LoadSample;
-use crate::observer::Observer;
+use crate::observer::{Observer, Passage};
 use crate::timer::{self, Priority};
 use core_placement::CorePlacement;
 use moderation::Moderation;
 use pace::{Pace, is_overcommitted};
 use proto::events::Direction;
 use proto::frame::Frame;
-use proto::ids::PortNumber;
 use proto::units::Instant;
 use std::os::fd::AsFd;
 
@@ -280,7 +279,7 @@ impl Worker {
             let line = self.run.lines.outgoing(device, port);
             self.meter.handled_late(at, self.now, line.map(|line| line.frame_time));
         }
-        self.observe_frame(device, port, Direction::Rx, &frame, at);
+        self.observe_frame(&frame, Passage { device, port, direction: Direction::Rx, at });
         self.run.devices[device].handle_frame(port, frame, at, self.now);
         self.collect_outputs(device);
     }
@@ -312,7 +311,7 @@ impl Worker {
             self.unwired += 1;
             return self.run.exchange.recycle(frame);
         };
-        self.observe_frame(device, port, Direction::Tx, &frame, at);
+        self.observe_frame(&frame, Passage { device, port, direction: Direction::Tx, at });
         self.meter.leaves(at, line.frame_time);
         let Some(impairer) = &mut self.run.impairers[line.index()] else {
             return self.forward(&line, frame, at);
@@ -323,16 +322,9 @@ impl Worker {
         }
     }
 
-    fn observe_frame(
-        &mut self,
-        device: usize,
-        port: PortNumber,
-        way: Direction,
-        frame: &Frame,
-        at: Instant,
-    ) {
-        if self.run.recorder.wants_frames(device, port) {
-            self.run.recorder.frame(device, port, way, frame, at);
+    fn observe_frame(&mut self, frame: &Frame, passage: Passage) {
+        if self.run.recorder.wants_frames(passage.device, passage.port) {
+            self.run.recorder.frame(frame, &passage);
         }
     }
 

@@ -1,6 +1,6 @@
 //! Frame taps: what a run shows frames to while it lasts, for example a capture file.
 
-use proto::events::Direction;
+use crate::observer::Passage;
 use proto::frame::Frame;
 use proto::ids::PortNumber;
 use proto::units::Instant;
@@ -13,15 +13,8 @@ pub trait FrameTap: Debug + Send {
     /// Whether this port is tapped.
     fn wants(&self, device: usize, port: PortNumber) -> bool;
 
-    /// A frame's last bit passed a port at `at`. Frames of ports that are not tapped are ignored.
-    fn frame(
-        &mut self,
-        device: usize,
-        port: PortNumber,
-        direction: Direction,
-        frame: &Frame,
-        at: Instant,
-    );
+    /// A frame passed a port. Frames of ports that are not tapped are ignored.
+    fn frame(&mut self, frame: &Frame, passage: &Passage);
 
     /// Hands everything seen so far to the writer, so that a reader of the file finds it there.
     fn flush(&mut self);

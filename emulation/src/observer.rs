@@ -6,6 +6,19 @@ use proto::frame::Frame;
 use proto::ids::PortNumber;
 use proto::units::Instant;
 
+/// Where and when the last bit of a frame passed a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Passage {
+    /// Index into the worker's own devices.
+    pub device: usize,
+    /// The port.
+    pub port: PortNumber,
+    /// Whether the device sent or received it.
+    pub direction: Direction,
+    /// When.
+    pub at: Instant,
+}
+
 /// An observer of the devices of one worker. `device` is an index into the worker's own devices. By default it
 /// observes nothing.
 pub trait Observer {
@@ -25,16 +38,8 @@ pub trait Observer {
         false
     }
 
-    /// A frame's last bit passed a port at `at`.
-    fn frame(
-        &mut self,
-        _device: usize,
-        _port: PortNumber,
-        _direction: Direction,
-        _frame: &Frame,
-        _at: Instant,
-    ) {
-    }
+    /// A frame passed a port.
+    fn frame(&mut self, _frame: &Frame, _passage: &Passage) {}
 }
 
 /// Observes nothing: for a simulator whose devices are read after the run, or that is only timed.

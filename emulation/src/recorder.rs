@@ -9,7 +9,7 @@
 //! node.
 
 use crate::frame_tap::{CaptureStatistics, FrameTap};
-use crate::observer::Observer;
+use crate::observer::{Observer, Passage};
 use crate::recorder::bins::{FlowBin, Grid, PortBin, Series};
 use crate::recorder::event_log::{EventLogger, RecordedEvents};
 use crate::recorder::holds::{HoldTracker, Holds};
@@ -18,7 +18,7 @@ use crate::recorder::tracks::Tracks;
 use crate::wiring::{End, Wiring};
 use proto::counters::{BinReading, DeviceReading, FlowId};
 use proto::device::{Depth, Device};
-use proto::events::{DeviceEvent, Direction};
+use proto::events::DeviceEvent;
 use proto::frame::Frame;
 use proto::ids::PortNumber;
 use proto::units::{Duration, Instant};
@@ -333,16 +333,9 @@ impl Observer for Recorder {
         self.events.push(device, event);
     }
 
-    fn frame(
-        &mut self,
-        device: usize,
-        port: PortNumber,
-        direction: Direction,
-        frame: &Frame,
-        at: Instant,
-    ) {
+    fn frame(&mut self, frame: &Frame, passage: &Passage) {
         if let Some(tap) = &mut self.tap {
-            tap.frame(device, port, direction, frame, at);
+            tap.frame(frame, passage);
         }
     }
 

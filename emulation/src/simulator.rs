@@ -166,10 +166,7 @@ impl Simulator {
         let travels = |frame: &&Frame| !is_link_local(frame.kind, &frame.octets);
         self.tally.on_cables = in_flight.filter(travels).count() as u64;
         let cables = self.inputs.iter().flat_map(|inputs| inputs.cables.iter().flatten());
-        self.tally.injected = Injected::default();
-        for impairer in cables.filter_map(|cable| cable.impairer.as_ref()) {
-            self.tally.injected.merge(&impairer.injected);
-        }
+        self.tally.injected = Injected::by(cables.filter_map(|cable| cable.impairer.as_ref()));
         self.tally
     }
 
@@ -198,7 +195,7 @@ fn replay(observer: &mut dyn Observer, mut observations: Vec<Observation>) {
     for Observation { node, what, .. } in observations {
         match what {
             Observed::Event(event) => observer.event(node, event),
-            Observed::Frame { port, way, frame, at } => observer.frame(node, port, way, &frame, at),
+            Observed::Frame(frame, passage) => observer.frame(&frame, &passage),
         }
     }
 }

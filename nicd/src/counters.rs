@@ -2,7 +2,8 @@
 
 use crate::config::Encapsulation;
 use proto::counters::{FlowReading, Items, LatencyReading};
-use proto::units::{Duration, Instant};
+use proto::units::Instant;
+use std::collections::BTreeMap;
 
 /// The adapters that have a total.
 enum Availability {
@@ -221,25 +222,5 @@ impl SentFlow {
     }
 }
 
-/// Message latencies per traffic item, sorted by item.
-#[derive(Clone, Debug, Default)]
-pub struct Latencies(Vec<LatencyReading>);
-
-impl Latencies {
-    /// Counts a message of traffic item `item` with this latency.
-    pub fn count(&mut self, item: u16, latency: Duration) {
-        let index = match self.0.binary_search_by_key(&item, |reading| reading.item) {
-            Ok(index) => index,
-            Err(index) => {
-                self.0.insert(index, LatencyReading { item, ..LatencyReading::default() });
-                index
-            }
-        };
-        self.0[index].count(latency);
-    }
-
-    /// The latencies of every item that has delivered a message to this adapter.
-    pub fn readings(&self) -> &[LatencyReading] {
-        &self.0
-    }
-}
+/// Histograms of message latency by traffic item.
+pub type Latencies = BTreeMap<u16, LatencyReading>;

@@ -11,7 +11,7 @@ use crate::config::NicConfig;
 use crate::pacer::group::{Group, PacerContext};
 use crate::pacer::history::PacingHistory;
 use crate::timers::Timer;
-use proto::congestion::{Heard, Notification, Permission, Place, ReactionState, Roles, Scope, Tag};
+use proto::congestion::{Heard, Notification, Permission, Place, ReactionState, Roles, Scope};
 use proto::counters::{FlowId, FlowReading, MovedFlow};
 use proto::ids::{Lid, PortNumber, VirtualLane};
 use proto::random::Random;
@@ -181,19 +181,9 @@ impl Pacer {
         Reaction { permission, triggered: (outcome == Heard::Crossed).then_some(scalar), outcome }
     }
 
-    /// The congestion tag of the next data frame of `group` if it leaves at `now`.
-    pub fn tag(&self, group: u32, now: Instant) -> Option<Tag> {
-        self.groups[group as usize].reaction.tag(now)
-    }
-
-    /// Whether the reaction point of `group` limits its rate now.
-    pub fn is_limited(&self, group: u32) -> bool {
-        !self.groups[group as usize].reaction.is_released()
-    }
-
-    /// Whether the reaction point of `group` has ever limited its rate.
-    pub fn has_reacted(&self, group: u32) -> bool {
-        self.groups[group as usize].ever_reacted
+    /// The state of a group, by its index.
+    pub fn group(&self, group: u32) -> &Group {
+        &self.groups[group as usize]
     }
 
     /// No frame of `group` waits any more. Returns when its next frame may leave.
@@ -241,11 +231,6 @@ impl Pacer {
     /// The state of a new reaction point.
     pub fn initial(&self) -> ReactionState {
         self.initial
-    }
-
-    /// Whether the state of `group` has ever differed from the initial one.
-    pub fn has_moved(&self, group: u32) -> bool {
-        self.groups[group as usize].has_moved
     }
 
     /// The next group whose state has begun to differ from the initial one.

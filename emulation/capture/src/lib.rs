@@ -12,9 +12,9 @@
 use crate::pcapng::{Interface, LinkType};
 use crate::spool::Spool;
 use emulation::frame_tap::{CaptureStatistics, FrameTap, InterfaceStatistics};
+use emulation::observer::Passage;
 use emulation::wiring::{End, Wiring};
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
-use proto::events::Direction;
 use proto::frame::{Frame, FrameKind};
 use proto::ids::PortNumber;
 use proto::technology::Technology;
@@ -202,14 +202,8 @@ impl FrameTap for Capture {
         matches!(self.ports.get(device).and_then(|ports| ports.get(port.index())), Some(Some(_)))
     }
 
-    fn frame(
-        &mut self,
-        device: usize,
-        port: PortNumber,
-        direction: Direction,
-        frame: &Frame,
-        at: Instant,
-    ) {
+    fn frame(&mut self, frame: &Frame, passage: &Passage) {
+        let Passage { device, port, direction, at } = *passage;
         let place = self.ports.get(device).and_then(|ports| ports.get(port.index()));
         let id = place.copied().flatten().and_then(|ids| ids[kind_index(frame.kind)]);
         let Some(interface) = id else { return };

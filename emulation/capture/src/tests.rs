@@ -3,7 +3,9 @@
 use super::*;
 use crate::reader::CaptureReader;
 use bytes::BytesMut;
+use emulation::observer::Passage;
 use emulation::wiring::{LinkWiring, NodeKind, NodeWiring};
+use proto::events::Direction;
 use proto::units::Duration;
 
 fn end(node: usize, port: usize) -> End {
@@ -54,9 +56,10 @@ fn write(file: PathBuf, snaplen: Option<Bytes>) -> CaptureStatistics {
     assert!(!capture.wants(1, one), "the other node is another worker's");
     let at = |ns: u64| Instant::from_ps(ns * 1_000 + 999);
     let data = frame(FrameKind::Infiniband, &[0xab; 301]);
-    capture.frame(0, one, Direction::Tx, &data, at(5));
-    capture.frame(0, one, Direction::Rx, &frame(FrameKind::InfinibandLink, &[1; 6]), at(6));
-    capture.frame(0, two, Direction::Rx, &frame(FrameKind::Ethernet, &[2; 60]), at(1 << 33));
+    capture.frame(&data, &Passage { device: 0, port: one, direction: Direction::Tx, at: at(5) });
+    let received = |port, at| Passage { device: 0, port, direction: Direction::Rx, at };
+    capture.frame(&frame(FrameKind::InfinibandLink, &[1; 6]), &received(one, at(6)));
+    capture.frame(&frame(FrameKind::Ethernet, &[2; 60]), &received(two, at(1 << 33)));
     capture.finish(at(1 << 34))
 }
 
@@ -143,7 +146,15 @@ fn a_live_worker_drops_and_counts_instead_of_waiting() {
     let mut capture = Capture::begin(spool, &plan(file.clone(), None), &wiring(), &[0]);
     let data = frame(FrameKind::Infiniband, &[0; 60_000]);
     for n in 0..600 {
-        capture.frame(0, PortNumber::from_index(0), Direction::Tx, &data, Instant::from_ps(n));
+        capture.frame(
+            &data,
+            &Passage {
+                device: 0,
+                port: PortNumber::from_index(0),
+                direction: Direction::Tx,
+                at: Instant::from_ps(n),
+            },
+        );
     }
     drop(go_on);
     let statistics = capture.finish(Instant::from_ps(2_000));
@@ -170,7 +181,15 @@ fn a_pipe_is_read_while_frames_come() {
     let mut capture = Capture::create(&plan(file, None), &wiring(), &[0]).expect("it has a reader");
     fcntl(&reader, FcntlArg::F_SETFL(OFlag::empty())).expect("it may wait");
     let data = frame(FrameKind::Infiniband, &[0xab; 301]);
-    capture.frame(0, PortNumber::from_index(0), Direction::Tx, &data, Instant::from_ps(5_000));
+    capture.frame(
+        &data,
+        &Passage {
+            device: 0,
+            port: PortNumber::from_index(0),
+            direction: Direction::Tx,
+            at: Instant::from_ps(5_000),
+        },
+    );
     capture.flush();
     let mut frames = CaptureReader::new(reader.try_clone().expect("a descriptor")).expect("a head");
     // The writer waits only for this reader, so this returns soon.

@@ -6,6 +6,7 @@
 use bytes::BytesMut;
 use capture::{Capture, CapturePlan, CapturedPort, WhenFull};
 use emulation::frame_tap::FrameTap;
+use emulation::observer::Passage;
 use emulation::wiring::{End, LinkWiring, NodeKind, NodeWiring, Wiring};
 use proto::events::Direction;
 use proto::frame::{Frame, FrameKind};
@@ -75,9 +76,15 @@ fn write(file: &Path, snaplen: Option<Bytes>) {
     );
     for n in 0..5 {
         let at = Instant::from_ps(n * 2_074_000);
-        capture.frame(0, port(0), Direction::Rx, &infiniband(), at);
-        capture.frame(0, port(0), Direction::Tx, &link, at);
-        capture.frame(0, port(1), Direction::Tx, &ethernet(), at);
+        capture.frame(
+            &infiniband(),
+            &Passage { device: 0, port: port(0), direction: Direction::Rx, at },
+        );
+        capture.frame(&link, &Passage { device: 0, port: port(0), direction: Direction::Tx, at });
+        capture.frame(
+            &ethernet(),
+            &Passage { device: 0, port: port(1), direction: Direction::Tx, at },
+        );
     }
     assert_eq!(capture.finish(Instant::from_ps(20_000_000)).error, None);
 }

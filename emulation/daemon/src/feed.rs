@@ -10,6 +10,7 @@ use capture::reader::CaptureReader;
 use capture::{Capture, CaptureError, CapturePlan, CapturedPort, WhenFull};
 use emulation::driver::FedFrame;
 use emulation::frame_tap::FrameTap;
+use emulation::observer::Passage;
 use emulation::wiring::{End, Wiring};
 use proto::events::Direction;
 use proto::frame::{Frame, FrameKind};
@@ -54,7 +55,9 @@ pub fn write(
     let nodes: Vec<usize> = (0..wiring.nodes.len()).collect();
     let mut capture = Capture::create(&plan, wiring, &nodes)?;
     for (end, at, frame) in frames {
-        capture.frame(end.node, end.port, Direction::Rx, frame, *at);
+        let passage =
+            Passage { device: end.node, port: end.port, direction: Direction::Rx, at: *at };
+        capture.frame(frame, &passage);
     }
     match capture.finish(Instant::ZERO).error {
         None => Ok(()),

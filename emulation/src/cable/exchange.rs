@@ -225,7 +225,11 @@ impl Exchange {
             Sender::Datagrams { socket, outbox, .. } => ExchangeReport {
                 buffers: socket.buffers(),
                 sending: outbox.counts(),
-                sent: outbox.sent(lines.all_outgoing().filter(by_socket)).collect(),
+                sent: lines
+                    .all_outgoing()
+                    .filter(by_socket)
+                    .map(|line| outbox.sent(line))
+                    .collect(),
                 ..report
             },
         }

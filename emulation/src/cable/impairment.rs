@@ -26,12 +26,14 @@ pub struct Injected {
 }
 
 impl Injected {
-    /// Adds the counts of another port.
-    pub fn merge(&mut self, other: &Injected) {
-        self.lost = self.lost.plus(other.lost);
-        self.corrupted += other.corrupted;
-        self.duplicated = self.duplicated.plus(other.duplicated);
-        self.delayed += other.delayed;
+    /// The counts of all `impairers` together.
+    pub(crate) fn by<'a>(impairers: impl Iterator<Item = &'a Impairer>) -> Injected {
+        impairers.fold(Injected::default(), |sum, Impairer { injected, .. }| Injected {
+            lost: sum.lost.plus(injected.lost),
+            corrupted: sum.corrupted + injected.corrupted,
+            duplicated: sum.duplicated.plus(injected.duplicated),
+            delayed: sum.delayed + injected.delayed,
+        })
     }
 }
 

@@ -27,6 +27,13 @@ pub struct SentLine {
     pub sent: FrameTally,
 }
 
+impl SentLine {
+    /// The account of `line`.
+    pub(super) const fn new(line: &Outgoing, sent: FrameTally) -> SentLine {
+        SentLine { link: line.link, end: line.end, sent }
+    }
+}
+
 /// Counts of the sending end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SendCounts {
@@ -162,16 +169,9 @@ impl Outbox {
         self.counts
     }
 
-    /// The account of each of `lines`.
-    pub fn sent<'a>(
-        &'a self,
-        lines: impl Iterator<Item = &'a Outgoing> + 'a,
-    ) -> impl Iterator<Item = SentLine> + 'a {
-        lines.map(|line| SentLine {
-            link: line.link,
-            end: line.end,
-            sent: self.lines[line.index()].sent,
-        })
+    /// The account of a line.
+    pub fn sent(&self, line: &Outgoing) -> SentLine {
+        SentLine::new(line, self.lines[line.index()].sent)
     }
 
     fn first_ready(&self) -> Option<usize> {

@@ -27,10 +27,7 @@ impl Worker {
         self.drain(supervisor);
         self.sample_until(stopped_at);
         let recording = self.run.recorder.finish(stopped_at, &mut self.run.devices);
-        let mut injected = Injected::default();
-        for impairer in self.run.impairers.iter().flatten() {
-            injected.merge(&impairer.injected);
-        }
+        let injected = Injected::by(self.run.impairers.iter().flatten());
         let end = load_sample(&self.run.exchange);
         let departures = self.meter.departures();
         let (lateness, timeline) = self.meter.finish(stopped_at, end);

@@ -10,7 +10,6 @@ use proto::counters::DeviceReading;
 use proto::device::Depth;
 use proto::ids::PortNumber;
 use proto::units::{BitRate, Instant};
-use std::fmt;
 
 /// Orders executed in one turn at most.
 const ORDERS_A_TURN: usize = 4;
@@ -26,40 +25,16 @@ pub struct DeviceSnapshot {
     pub injected: Injected,
 }
 
-/// The port of an order has no cable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no cable is connected")]
-pub struct NoCable;
-
-/// Delivers the answer to an order. An order that is not executed drops it.
-pub struct Reply<T>(Box<dyn FnOnce(T) + Send>);
-
-impl<T> Reply<T> {
-    /// `deliver` gets the answer. It must not block.
-    pub fn new(deliver: impl FnOnce(T) + Send + 'static) -> Reply<T> {
-        Reply(Box::new(deliver))
-    }
-
-    /// Delivers `answer`.
-    pub fn send(self, answer: T) {
-        (self.0)(answer);
-    }
-}
-
-impl<T> fmt::Debug for Reply<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Reply")
-    }
-}
+/// Delivers the answer to an order, and must not block. An order that is not executed drops it.
+pub type Reply<T> = Box<dyn FnOnce(T) + Send>;
 
 /// A request to a worker.
-#[derive(Debug)]
 pub enum Order {
     /// Read all devices at least as deep as that into a snapshot, whose buffers are reused. Deeper parts keep
     /// their old values.
     Read(Box<DeviceSnapshot>, Depth, Reply<Box<DeviceSnapshot>>),
-    /// Change the impairment of the frames that a port sends. Fails where no cable is.
-    Impair(Box<ImpairmentChange>, Reply<Result<(), NoCable>>),
+    /// Change the impairment of the frames that a port sends. The answer is false if no cable is there.
+    Impair(Box<ImpairmentChange>, Reply<bool>),
     /// Limit the rate at which a port of a device sends. The answer is false if the port cannot do that.
     SlowDown(usize, PortNumber, BitRate, Reply<bool>),
     /// Show frames to this tap, or to none. The answer is the tap before it, unfinished, and the instant of the
@@ -97,21 +72,14 @@ impl Worker {
             match order {
                 Order::Read(mut snapshot, depth, reply) => {
                     self.read(&mut snapshot, depth);
-                    reply.send(snapshot);
+                    reply(snapshot);
                 }
-                Order::Impair(impairing, reply) => {
-                    reply.send(self.impair(*impairing));
-                }
+                Order::Impair(impairing, reply) => reply(self.impair(*impairing)),
                 Order::SlowDown(device, port, rate, reply) => {
-                    let device = &mut self.run.devices[device];
-                    reply.send(device.slow_down(port, rate));
+                    reply(self.run.devices[device].slow_down(port, rate));
                 }
-                Order::Tap(tap, reply) => {
-                    reply.send((self.run.recorder.replace_tap(tap), self.now));
-                }
-                Order::Traffic { item, on, reply } => {
-                    reply.send(self.let_post(item.as_deref(), on));
-                }
+                Order::Tap(tap, reply) => reply((self.run.recorder.replace_tap(tap), self.now)),
+                Order::Traffic { item, on, reply } => reply(self.let_post(item.as_deref(), on)),
             }
         }
     }
@@ -124,20 +92,16 @@ impl Worker {
             device.read_to(depth, self.now, reading);
         }
         snapshot.beat = self.beat();
-        snapshot.injected = Injected::default();
-        for impairer in self.run.impairers.iter().flatten() {
-            snapshot.injected.merge(&impairer.injected);
-        }
+        snapshot.injected = Injected::by(self.run.impairers.iter().flatten());
     }
 
-    fn impair(&mut self, impairing: ImpairmentChange) -> Result<(), NoCable> {
+    fn impair(&mut self, impairing: ImpairmentChange) -> bool {
         let ImpairmentChange { device, port, change, spare } = impairing;
-        let line = self.run.lines.outgoing(device, port).ok_or(NoCable)?;
+        let Some(line) = self.run.lines.outgoing(device, port) else { return false };
         self.run.impairers[line.index()].get_or_insert(spare).change(change, self.now);
-        Ok(())
+        true
     }
 
-    /// The number of devices that have such items.
     fn let_post(&mut self, item: Option<&str>, on: bool) -> usize {
         let mut affected = 0;
         for device in 0..self.run.devices.len() {

@@ -43,8 +43,8 @@ struct Standing {
 
 impl Standing {
     /// Whether it spans [`EDGES_MIN`] of `edges`.
-    fn is_long(&self, edges: usize) -> bool {
-        edges as u32 - self.edges_before >= EDGES_MIN
+    fn is_long(&self, edges: u32) -> bool {
+        edges - self.edges_before >= EDGES_MIN
     }
 }
 
@@ -64,31 +64,23 @@ impl HoldTracker {
 
     /// An event of `device`.
     pub(super) fn note(&mut self, device: usize, event: &DeviceEvent) {
-        if !matches!(event.kind, EventKind::Hold { .. } | EventKind::Free { .. }) {
-            return;
-        }
+        let begins = match event.kind {
+            EventKind::Hold { .. } => true,
+            EventKind::Free { .. } => false,
+            _ => return,
+        };
         let (node, ports) = &mut self.devices[device];
         let place = ports.get_mut(event.port.index());
         let Some(place) = place.and_then(|lanes| lanes.get_mut(usize::from(event.tc))) else {
             return;
         };
-        match event.kind {
-            EventKind::Hold { .. } => {
-                let edges_before = self.kept.edges.len() as u32;
-                place.get_or_insert(Standing { from: event.at, edges_before });
-            }
-            EventKind::Free { .. } => {
-                let at = End { node: *node, port: event.port };
-                let edges = self.kept.edges.len();
-                let over = place.take().filter(|standing| standing.is_long(edges));
-                self.kept.long.extend(over.map(|standing| Hold {
-                    at,
-                    tc: event.tc,
-                    from: standing.from,
-                    to: Some(event.at),
-                }));
-            }
-            _ => {}
+        let edges = self.kept.edges.len() as u32;
+        if begins {
+            place.get_or_insert(Standing { from: event.at, edges_before: edges });
+        } else if let Some(standing) = place.take().filter(|standing| standing.is_long(edges)) {
+            let at = End { node: *node, port: event.port };
+            let (from, to) = (standing.from, Some(event.at));
+            self.kept.long.push(Hold { at, tc: event.tc, from, to });
         }
     }
 
@@ -103,8 +95,8 @@ impl HoldTracker {
             for (index, lanes) in ports.into_iter().enumerate() {
                 let at = End { node, port: PortNumber::from_index(index) };
                 for (tc, standing) in (0..).zip(lanes) {
-                    let long = standing.filter(|s| s.is_long(self.kept.edges.len()));
-                    let hold = |standing: Standing| Hold { at, tc, from: standing.from, to: None };
+                    let long = standing.filter(|s| s.is_long(self.kept.edges.len() as u32));
+                    let hold = |Standing { from, .. }| Hold { at, tc, from, to: None };
                     self.kept.long.extend(long.map(hold));
                 }
             }

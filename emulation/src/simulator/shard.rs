@@ -8,6 +8,7 @@ use super::Tally;
 use super::barrier::{CrossFrame, PanicGuard, WindowBarrier};
 use super::inputs::{DeviceInputs, Due};
 use crate::cable::is_link_local;
+use crate::observer::Passage;
 use proto::device::{Departure, Device};
 use proto::events::{DeviceEvent, Direction};
 use proto::frame::Frame;
@@ -42,7 +43,7 @@ pub(super) struct Observation {
 /// What the observer sees.
 pub(super) enum Observed {
     Event(DeviceEvent),
-    Frame { port: PortNumber, way: Direction, frame: Frame, at: Instant },
+    Frame(Frame, Passage),
 }
 
 /// Some of the devices of a fabric, for up to [`WINDOWS_MAX`] windows.
@@ -137,8 +138,8 @@ impl<'a> Shard<'a> {
                 self.tally.frame_hops += 1;
                 self.tally.packet_hops += u64::from(!is_link_local(frame.kind, &frame.octets));
                 if inputs.watched[port.index()] {
-                    let (way, frame) = (Direction::Rx, frame.clone());
-                    let what = Observed::Frame { port, way, frame, at };
+                    let passage = Passage { device: *node, port, direction: Direction::Rx, at };
+                    let what = Observed::Frame(frame.clone(), passage);
                     self.observations.push(Observation { at, node: *node, what });
                 }
                 device.handle_frame(port, frame, at, at);
@@ -160,7 +161,8 @@ impl<'a> Shard<'a> {
         let Departure { port, frame, at } = departure;
         let Member { node, inputs, .. } = &mut self.members[member];
         if inputs.watched[port.index()] {
-            let what = Observed::Frame { port, way: Direction::Tx, frame: frame.clone(), at };
+            let passage = Passage { device: *node, port, direction: Direction::Tx, at };
+            let what = Observed::Frame(frame.clone(), passage);
             self.observations.push(Observation { at: now, node: *node, what });
         }
         let Some(cable) = &mut inputs.cables[port.index()] else { return };

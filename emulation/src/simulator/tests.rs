@@ -1,11 +1,12 @@
 //! Order, edges and counts of the simulator, observed by devices that follow a script.
 
 use super::*;
+use crate::observer::Passage;
 use crate::wiring::{Action, FrameFilter, Impairment, LinkWiring, NodeKind, NodeWiring};
 use bytes::BytesMut;
 use proto::counters::DeviceReading;
 use proto::device::{Control, Departure, Device, Instrumented};
-use proto::events::{DeviceEvent, Direction, EventKind};
+use proto::events::{DeviceEvent, EventKind};
 use proto::frame::FrameKind;
 use std::collections::VecDeque;
 use std::fmt::Display;
@@ -122,8 +123,9 @@ impl Observer for Watcher {
         self.watched.contains(&(device, port.index()))
     }
 
-    fn frame(&mut self, device: usize, port: PortNumber, way: Direction, f: &Frame, at: Instant) {
-        self.diary.write(at, format_args!("{way:?} {device}:{port} {}", f.octets[0]));
+    fn frame(&mut self, frame: &Frame, passage: &Passage) {
+        let Passage { device, port, direction, at } = *passage;
+        self.diary.write(at, format_args!("{direction:?} {device}:{port} {}", frame.octets[0]));
     }
 }
 

@@ -4,14 +4,14 @@ use crate::config::{NicConfig, QueuePairOrder, Target};
 use crate::counters::{Latencies, Total, Totals};
 use crate::pacer::Pacer;
 use crate::pacer::group::PacerContext;
-use crate::timers::{Deadline, Timer, Timers};
+use crate::timers::{Timer, Timers};
 use crate::transport::connections::{Connection, ConnectionTable};
 use crate::transport::flow_report::FlowReport;
 use crate::transport::lane::Lane;
 use crate::transport::message::Message;
 use crate::transport::pending_connections::PendingConnections;
 use crate::transport::queue_pair::{HeldRequest, QueuePair};
-use crate::transport::requester::{RequesterAction, RetryLimits, Withdrawn};
+use crate::transport::requester::{RequesterAction, Withdrawn};
 use crate::transport::scheduler::Scheduler;
 use crate::wire::WireFormat;
 use crate::workload::{MessageStarted, Progress, WorkRequest};
@@ -57,11 +57,6 @@ pub struct ChannelAdapter {
     pub(super) posted: u64,
     pub(super) round_robin_turns: u64,
 }
-
-/// Selects a deadline of a queue pair.
-type Deadlines = fn(&mut QueuePair) -> &mut Deadline;
-/// Handles the timeout of the queue pair at an index.
-type Handler = fn(&mut ChannelAdapter, u32, Instant);
 
 impl ChannelAdapter {
     /// An adapter without queue pairs; `config` is validated.
@@ -133,7 +128,7 @@ impl ChannelAdapter {
         let group = self.assign_pacing_group(index, posted);
         let pair = &mut self.queue_pairs[index as usize];
         if pair.sent.offered.messages == 0 {
-            self.flow_report.on_first_post(index, pair, self.pacer.has_moved(group));
+            self.flow_report.on_first_post(index, pair, self.pacer.group(group).has_moved);
         }
         pair.sent.offered.on_post(item, size);
         if !pair.requester.post(message) {
@@ -222,34 +217,30 @@ impl ChannelAdapter {
     /// Handles every timer that is due at `now`.
     pub fn handle_timeout(&mut self, now: Instant) {
         while let Some(entry) = self.timers.poll_entry(now) {
-            let (index, deadline, handle): (_, Deadlines, Handler) = match entry.1 {
+            let pairs = &mut self.queue_pairs;
+            let deadline = match entry.1 {
                 Timer::ReactionPoint(group) => {
                     self.on_reaction_point_timeout(group, entry, now);
                     continue;
                 }
-                Timer::Retransmit(index) => {
-                    (index, |pair| &mut pair.retransmit, Self::on_ack_timeout)
+                Timer::Retransmit(n) => &mut pairs[n as usize].retransmit,
+                Timer::ReceiverReady(n) => &mut pairs[n as usize].receiver_ready,
+                Timer::Acknowledge(n) => &mut pairs[n as usize].receive_queue_mut().ack_delay,
+                Timer::SequenceGap(n) => &mut pairs[n as usize].receive_queue_mut().gap_timer,
+                Timer::NotificationPoint(n) => {
+                    &mut pairs[n as usize].receive_queue_mut().notification_timer
                 }
-                Timer::ReceiverReady(index) => {
-                    (index, |pair| &mut pair.receiver_ready, Self::on_rnr_timeout)
-                }
-                Timer::Acknowledge(index) => (
-                    index,
-                    |pair| &mut pair.receive_queue_mut().ack_delay,
-                    Self::on_ack_delay_timeout,
-                ),
-                Timer::SequenceGap(index) => {
-                    (index, |pair| &mut pair.receive_queue_mut().gap_timer, Self::on_gap_timeout)
-                }
-                Timer::NotificationPoint(index) => (
-                    index,
-                    |pair| &mut pair.receive_queue_mut().notification_timer,
-                    Self::on_notification_timeout,
-                ),
             };
-            let deadline = deadline(&mut self.queue_pairs[index as usize]);
-            if self.timers.expires(deadline, entry, now) {
-                handle(self, index, now);
+            if !self.timers.expires(deadline, entry, now) {
+                continue;
+            }
+            match entry.1 {
+                Timer::ReactionPoint(_) => {}
+                Timer::Retransmit(n) => self.on_ack_timeout(n, now),
+                Timer::ReceiverReady(n) => self.on_rnr_timeout(n, now),
+                Timer::Acknowledge(n) => self.on_ack_delay_timeout(n, now),
+                Timer::SequenceGap(n) => self.on_gap_timeout(n, now),
+                Timer::NotificationPoint(n) => self.on_notification_timeout(n, now),
             }
         }
     }
@@ -269,8 +260,7 @@ impl ChannelAdapter {
 
     fn on_ack_timeout(&mut self, index: u32, now: Instant) {
         self.totals.count(Total::AckTimeout);
-        let limits = self.limits();
-        let next = self.queue_pairs[index as usize].requester.on_timeout(limits);
+        let next = self.queue_pairs[index as usize].requester.on_timeout();
         self.apply_action(index, next, now);
     }
 
@@ -327,10 +317,6 @@ impl ChannelAdapter {
             Some(packet) => Some(self.next_key(&packet.message)),
         };
         self.scheduler.set_key(index, key, now);
-    }
-
-    pub(super) fn limits(&self) -> RetryLimits {
-        RetryLimits { retry_count: self.config.retry_count, rnr_retry: self.config.rnr_retry }
     }
 
     pub(super) fn log(&mut self, lane: VirtualLane, at: Instant, kind: EventKind) {

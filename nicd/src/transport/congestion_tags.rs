@@ -17,12 +17,13 @@ impl ChannelAdapter {
     pub(super) fn congestion_tag(&self, pair: &QueuePair, now: Instant) -> Option<CongestionTag> {
         let format = self.wire.roce()?;
         let group = pair.pacing_group();
-        match self.pacer.tag(group, now) {
+        let reaction = &self.pacer.group(group).reaction;
+        match reaction.tag(now) {
             Some(Tag::RateRegulated { cpid, timestamp }) => {
                 let tag = RateTag { cpid: cpid.get(), timestamp, ..RateTag::default() };
                 Some(CongestionTag::RateRegulated(tag))
             }
-            None if format.has_cn_tags() && self.pacer.is_limited(group) => {
+            None if format.cn_tags && !reaction.is_released() => {
                 let tag = CnTag { flow_id: flow_id(group), ..CnTag::default() };
                 Some(CongestionTag::Cn(tag))
             }
@@ -40,7 +41,7 @@ impl ChannelAdapter {
     pub(super) fn insert_tag(&self, index: u32, frame: &mut Frame, now: Instant) {
         let tag = self.congestion_tag(&self.queue_pairs[index as usize], now);
         if let (Some(tag), Some(format)) = (tag, self.wire.roce()) {
-            preface::insert_tag(&mut frame.octets, tag, format.project_types())
+            preface::insert_tag(&mut frame.octets, tag, &format.types)
                 .expect("an emitted frame has an envelope");
         }
     }

@@ -14,7 +14,7 @@ use crate::transport::message::Message;
 use crate::transport::pending_connections::PendingConnection;
 use crate::transport::queue_pair::{QueuePair, ReceiveQueue};
 use crate::transport::reorder_buffer::ReorderBuffer;
-use crate::transport::requester::Requester;
+use crate::transport::requester::{Requester, RetryLimits};
 use crate::transport::responder::{Responder, ResponderConfig};
 use crate::transport::rnr_timer;
 use crate::transport::scheduler::NextSender;
@@ -101,6 +101,8 @@ impl ChannelAdapter {
         let config = self.config.classes[usize::from(class)];
         let level = config.service_level;
         let mtu = self.config.link.mtu.get() as u32;
+        let NicConfig { retry_count, rnr_retry, .. } = self.config;
+        let limits = RetryLimits { retry_count, rnr_retry };
         self.scheduler.add_queue_pair();
         self.queue_pairs.push(QueuePair {
             class,
@@ -111,7 +113,7 @@ impl ChannelAdapter {
             lane: self.wire.lane(level),
             notification_lane: self.wire.notification_lane(level),
             group: None,
-            requester: Requester::new(config.transport, packet_max(&config, mtu)),
+            requester: Requester::new(config.transport, packet_max(&config, mtu), limits),
             ready_since: now,
             retransmit: Deadline::default(),
             receiver_ready: Deadline::default(),

@@ -11,7 +11,6 @@
 
 use crate::counters::Total;
 use crate::transport::adapter::ChannelAdapter;
-use crate::wire::roce::RoceFormat;
 use proto::congestion::{BcnBody, BcnFlags, CnmBody, Heard, Notification};
 use proto::counters::DropReason;
 use proto::events::NoteKind;
@@ -21,48 +20,14 @@ use proto::wire::error::ParseError;
 use proto::wire::ethernet::{Cnm, MacAddress, Preface, plan};
 use proto::wire::project::{Bcn, ProjectTypes};
 
-/// How a kind of message is logged, and the totals that count it.
-struct MessageTotals {
-    note: NoteKind,
-    handled: Total,
-    malformed: Total,
-    unknown_flow: Total,
-    unknown_cpid: Total,
-    ignored: Total,
-    refused: Total,
-}
-
-const CNM: MessageTotals = MessageTotals {
-    note: NoteKind::Cnm,
-    handled: Total::CnmHandled,
-    malformed: Total::CnmMalformed,
-    unknown_flow: Total::CnmUnknownFlow,
-    unknown_cpid: Total::CnmUnknownCpid,
-    ignored: Total::CnmIgnored,
-    refused: Total::CnmRefused,
-};
-
-const BCN: MessageTotals = MessageTotals {
-    note: NoteKind::Bcn,
-    handled: Total::BcnHandled,
-    malformed: Total::BcnMalformed,
-    unknown_flow: Total::BcnUnknownFlow,
-    unknown_cpid: Total::BcnUnknownCpid,
-    ignored: Total::BcnIgnored,
-    refused: Total::BcnRefused,
-};
-
-/// The frame that the congestion point sampled.
-struct SampledFrame {
+/// A parsed message about a sampled frame.
+struct CongestionMessage {
+    /// The receiver of the sampled frame.
     destination: MacAddress,
+    /// Its priority.
     priority: Priority,
     /// The flow identifier of its CN-TAG; 0 without one.
     flow_id: u16,
-}
-
-/// A parsed message.
-struct CongestionMessage {
-    about: SampledFrame,
     /// For the reaction point; `None` if the CPID is 0.
     notification: Option<Notification>,
 }
@@ -71,31 +36,32 @@ impl CongestionMessage {
     /// Parses a CNM; `flow_id` is the flow identifier of its CN-TAG.
     fn cnm(octets: &[u8], flow_id: u16) -> Result<CongestionMessage, ParseError> {
         let (cnm, _) = Cnm::parse_message(octets)?;
-        let about = SampledFrame {
+        let Cnm { quantized_feedback, q_offset, q_delta, .. } = cnm;
+        let cpid = CongestionPointId::new(cnm.cpid);
+        Ok(CongestionMessage {
             destination: cnm.encapsulated_destination,
             priority: cnm.encapsulated_priority,
             flow_id,
-        };
-        let Cnm { quantized_feedback, q_offset, q_delta, .. } = cnm;
-        let notification = CongestionPointId::new(cnm.cpid)
-            .map(|cpid| Notification::Cnm(CnmBody { quantized_feedback, cpid, q_offset, q_delta }));
-        Ok(CongestionMessage { about, notification })
+            notification: cpid.map(|cpid| {
+                Notification::Cnm(CnmBody { quantized_feedback, cpid, q_offset, q_delta })
+            }),
+        })
     }
 
-    /// Parses a BCN message behind its subtype. `types` are the EtherTypes of tags in the sampled frame.
+    /// Parses a BCN message behind its subtype, with the beginning of the sampled frame.
     fn bcn(octets: &[u8], types: &ProjectTypes) -> Result<CongestionMessage, ParseError> {
         let (bcn, sample) = Bcn::parse_message(octets)?;
         let preface = Preface::parse(sample, types)?;
-        let about = SampledFrame {
+        let Bcn { q_offset, q_delta, timestamp, mild, severe, stop, .. } = bcn;
+        let (flags, cpid) = (BcnFlags { mild, severe, stop }, CongestionPointId::new(bcn.cpid));
+        Ok(CongestionMessage {
             destination: preface.envelope.header.destination,
             priority: preface.envelope.tag.map_or(Priority::truncate(0), |tag| tag.priority),
             flow_id: preface.flow_id(),
-        };
-        let Bcn { q_offset, q_delta, timestamp, mild, severe, stop, .. } = bcn;
-        let flags = BcnFlags { mild, severe, stop };
-        let notification = CongestionPointId::new(bcn.cpid)
-            .map(|cpid| Notification::Bcn(BcnBody { cpid, q_offset, q_delta, flags, timestamp }));
-        Ok(CongestionMessage { about, notification })
+            notification: cpid.map(|cpid| {
+                Notification::Bcn(BcnBody { cpid, q_offset, q_delta, flags, timestamp })
+            }),
+        })
     }
 }
 
@@ -110,7 +76,7 @@ impl ChannelAdapter {
         flow_id: u16,
         now: Instant,
     ) -> Result<(), DropReason> {
-        self.handle_message(&CNM, CongestionMessage::cnm(octets, flow_id), now)
+        self.handle_message(NoteKind::Cnm, CongestionMessage::cnm(octets, flow_id), now)
     }
 
     /// Handles a BCN message behind its subtype.
@@ -118,41 +84,42 @@ impl ChannelAdapter {
     /// # Errors
     /// The drop reason if the message does not parse or is for no flow of this adapter.
     pub(super) fn on_bcn(&mut self, octets: &[u8], now: Instant) -> Result<(), DropReason> {
-        let types = self.wire.roce().map_or(&ProjectTypes::DEFAULT, RoceFormat::project_types);
-        self.handle_message(&BCN, CongestionMessage::bcn(octets, types), now)
+        let types = self.wire.roce().map_or(&ProjectTypes::DEFAULT, |format| &format.types);
+        self.handle_message(NoteKind::Bcn, CongestionMessage::bcn(octets, types), now)
     }
 
     /// Notifies the reaction point of the sampled frame's flow, and counts the result.
     fn handle_message(
         &mut self,
-        kind: &MessageTotals,
-        said: Result<CongestionMessage, ParseError>,
+        kind: NoteKind,
+        message: Result<CongestionMessage, ParseError>,
         now: Instant,
     ) -> Result<(), DropReason> {
-        let CongestionMessage { about, notification } = said.map_err(|error| {
-            self.totals.count(kind.malformed);
+        let of_kind = |cnm, bcn| if kind == NoteKind::Cnm { cnm } else { bcn };
+        let message = message.map_err(|error| {
+            self.totals.count(of_kind(Total::CnmMalformed, Total::BcnMalformed));
             error.drop_reason()
         })?;
-        let Some(notification) = notification else {
-            self.totals.count(kind.unknown_cpid);
+        let Some(notification) = &message.notification else {
+            self.totals.count(of_kind(Total::CnmUnknownCpid, Total::BcnUnknownCpid));
             return Ok(());
         };
-        let Some(index) = self.find_sender(&about) else {
-            self.totals.count(kind.unknown_flow);
+        let Some(index) = self.find_sender(&message) else {
+            self.totals.count(of_kind(Total::CnmUnknownFlow, Total::BcnUnknownFlow));
             return Err(DropReason::NotificationFlow);
         };
-        let outcome = self.notify_reaction_point(index, &notification, kind.note, now);
+        let outcome = self.notify_reaction_point(index, notification, kind, now);
         self.totals.count(match outcome {
-            Heard::Taken | Heard::Crossed => kind.handled,
-            Heard::Ignored => kind.ignored,
-            Heard::Refused => kind.refused,
+            Heard::Taken | Heard::Crossed => of_kind(Total::CnmHandled, Total::BcnHandled),
+            Heard::Ignored => of_kind(Total::CnmIgnored, Total::BcnIgnored),
+            Heard::Refused => of_kind(Total::CnmRefused, Total::BcnRefused),
         });
         Ok(())
     }
 
     /// The queue pair that sent the sampled frame: it has the same destination and priority, and the limiter
     /// that the flow identifier names, if there is one.
-    fn find_sender(&self, sampled: &SampledFrame) -> Option<u32> {
+    fn find_sender(&self, sampled: &CongestionMessage) -> Option<u32> {
         let format = self.wire.roce()?;
         let peer = plan::adapter_of_mac(sampled.destination)?;
         self.connections.with(peer).find(|index| {

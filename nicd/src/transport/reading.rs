@@ -39,7 +39,7 @@ impl ChannelAdapter {
             ReceptionReading { periods, ..queue.received.clone() }
         }));
         reading.latencies.clear();
-        reading.latencies.extend_from_slice(self.latencies.readings());
+        reading.latencies.extend(self.latencies.values().cloned());
     }
 
     /// Fills in the flows that `depth` asks for, with integrals closed at `now`.

@@ -10,7 +10,7 @@ use crate::transport::responder::{AckAction, Request, RequestOutcome, Verb};
 use crate::transport::transmit::QUEUE_KEY;
 use crate::wire::packet::{FrameContent, ReceivedPacket};
 use proto::congestion::{Heard, Notification, TransportNote, Travel};
-use proto::counters::DropReason;
+use proto::counters::{DropReason, LatencyReading};
 use proto::events::{Direction, EventKind, NoteKind};
 use proto::frame::{Frame, FrameClass, FrameHeaders, Integrity};
 use proto::ids::{Ecn, Lid};
@@ -258,7 +258,10 @@ impl ChannelAdapter {
             received.messages += 1;
             received.last = Some(arrived);
             if let Some(stamp) = delivery.stamp {
-                self.latencies.count(stamp.item, arrived.since(stamp.posted));
+                let item = stamp.item;
+                let new = || LatencyReading { item, ..LatencyReading::default() };
+                let latencies = self.latencies.entry(item).or_insert_with(new);
+                latencies.count(arrived.since(stamp.posted));
             }
         }
         Ok(())
@@ -283,9 +286,8 @@ impl ChannelAdapter {
             Syndrome::Nak(NakCode::PsnSequence) => self.totals.count(Total::PacketSequenceError),
             _ => {}
         }
-        let limits = self.limits();
         let pair = &mut self.queue_pairs[index as usize];
-        let outcome = pair.requester.on_acknowledge(packet.bth.psn, aeth.syndrome, limits);
+        let outcome = pair.requester.on_acknowledge(packet.bth.psn, aeth.syndrome);
         self.on_outcome(index, &outcome, now);
         Ok(())
     }
@@ -365,7 +367,7 @@ impl ChannelAdapter {
     /// Tells the reaction point of `group` when none of its queue pairs has a frame to send: an idle limiter
     /// can then be released. Groups that were never limited need no call.
     pub(super) fn report_empty_queue(&mut self, group: u32, now: Instant) {
-        if self.pacer.has_reacted(group) && self.scheduler.is_idle(group) {
+        if self.pacer.group(group).ever_reacted && self.scheduler.is_idle(group) {
             let mut context = PacerContext { timers: &mut self.timers, events: &mut self.events };
             let permission = self.pacer.on_queue_empty(group, now, &mut context);
             self.scheduler.set_permission(group, permission, now);

@@ -98,6 +98,7 @@ pub struct Withdrawn {
 pub struct Requester {
     service: Service,
     mtu: u32,
+    limits: RetryLimits,
     /// Posted and incomplete messages, oldest first.
     messages: VecDeque<Message>,
     /// PSN of the first packet of `messages[0]`.
@@ -118,10 +119,11 @@ impl Requester {
     const WINDOW: i32 = (1 << 23) - 1;
 
     /// A requester without messages. `mtu` is the payload of a full packet in octets.
-    pub fn new(service: Service, mtu: u32) -> Requester {
+    pub fn new(service: Service, mtu: u32, limits: RetryLimits) -> Requester {
         Requester {
             service,
             mtu,
+            limits,
             messages: VecDeque::new(),
             front_psn: Psn::default(),
             unacknowledged: Psn::default(),
@@ -206,12 +208,7 @@ impl Requester {
     }
 
     /// Handles an AETH with `psn` and `syndrome`.
-    pub fn on_acknowledge(
-        &mut self,
-        psn: Psn,
-        syndrome: Syndrome,
-        limits: RetryLimits,
-    ) -> AckOutcome {
+    pub fn on_acknowledge(&mut self, psn: Psn, syndrome: Syndrome) -> AckOutcome {
         // Ignore PSNs that were never sent, and late acknowledgements of confirmed packets.
         let known =
             psn.distance_from(self.unacknowledged) >= 0 && psn.distance_from(self.newest_psn) < 0;
@@ -231,17 +228,17 @@ impl Requester {
         let completed = self.confirm(confirmed_to);
         let action = match syndrome {
             Syndrome::Ack { .. } => RequesterAction::Continue,
-            Syndrome::Rnr { timer } => self.await_receiver(psn, timer, limits.rnr_retry),
-            Syndrome::Nak(NakCode::PsnSequence) => self.go_back(limits.retry_count),
+            Syndrome::Rnr { timer } => self.await_receiver(psn, timer),
+            Syndrome::Nak(NakCode::PsnSequence) => self.go_back(),
             Syndrome::Nak(_) | Syndrome::Unknown(_) => RequesterAction::GiveUp,
         };
         AckOutcome { completed, progress, action }
     }
 
     /// The retransmission timer has expired.
-    pub fn on_timeout(&mut self, limits: RetryLimits) -> RequesterAction {
+    pub fn on_timeout(&mut self) -> RequesterAction {
         if self.awaits_acknowledgement() && self.state == State::Open {
-            self.go_back(limits.retry_count)
+            self.go_back()
         } else {
             RequesterAction::Continue
         }
@@ -332,8 +329,8 @@ impl Requester {
         completed
     }
 
-    fn go_back(&mut self, retry_count: u8) -> RequesterAction {
-        if self.retries >= retry_count {
+    fn go_back(&mut self) -> RequesterAction {
+        if self.retries >= self.limits.retry_count {
             return RequesterAction::GiveUp;
         }
         self.retries += 1;
@@ -341,7 +338,8 @@ impl Requester {
         RequesterAction::GoBack
     }
 
-    fn await_receiver(&mut self, psn: Psn, timer: u8, rnr_retry: u8) -> RequesterAction {
+    fn await_receiver(&mut self, psn: Psn, timer: u8) -> RequesterAction {
+        let rnr_retry = self.limits.rnr_retry;
         if rnr_retry != RetryLimits::FOR_EVER {
             if self.rnr_retries >= rnr_retry {
                 return RequesterAction::GiveUp;

@@ -23,14 +23,14 @@ use proto::wire::roce::{Layout, NetworkHeaders, Packet, PacketBuilder, checks};
 /// The wire format of a RoCEv2 adapter.
 #[derive(Clone, Debug)]
 pub struct RoceFormat {
-    own: Lid,
+    pub(super) own: Lid,
     version: RoceVersion,
     /// The DSCP of data and acknowledgements, indexed by service level.
     dscp: [Dscp; 16],
     cnp_dscp: Dscp,
     priorities: PriorityMap,
-    types: ProjectTypes,
-    cn_tags: bool,
+    pub types: ProjectTypes,
+    pub cn_tags: bool,
 }
 
 impl RoceFormat {
@@ -54,20 +54,6 @@ impl RoceFormat {
 
     pub(super) fn address(&self) -> u64 {
         plan::mac(self.own).number()
-    }
-
-    /// The adapter's LID, from which its addresses derive.
-    pub(super) fn lid(&self) -> Lid {
-        self.own
-    }
-
-    /// The EtherTypes of this project's frames.
-    pub fn project_types(&self) -> &ProjectTypes {
-        &self.types
-    }
-
-    pub fn has_cn_tags(&self) -> bool {
-        self.cn_tags
     }
 
     /// Whether frames of `priority` may belong to `lane`. Without a PCP the priority is unknown, and any lane

@@ -48,11 +48,11 @@ impl RoceFormat {
     pub fn emit_test_frame(&self, frame: &OutgoingTestFrame, pool: &mut FramePool) -> Frame {
         let mut octets = pool.take();
         octets.resize((frame.size as usize).saturating_sub(FCS), 0);
-        let (to, from) = (plan::mac(frame.to), plan::mac(self.lid()));
-        let plain = Envelope::untagged(to, from, self.project_types().test_frame());
+        let (to, from) = (plan::mac(frame.to), plan::mac(self.own));
+        let plain = Envelope::untagged(to, from, self.types.test_frame());
         let envelope = self.data_tag(frame.level).map_or(plain, |tag: VlanTag| plain.tagged(tag));
         let preface = Preface::untagged(envelope);
-        let preface = frame.tag.map_or(preface, |tag| preface.tagged(tag, self.project_types()));
+        let preface = frame.tag.map_or(preface, |tag| preface.tagged(tag, &self.types));
         preface.emit(&mut octets);
         let rest = &mut octets[preface.octets_len()..];
         rest[0] = TestFrame::SUBTYPE;

@@ -2,7 +2,7 @@
 
 use crate::case::Result;
 use crate::stage;
-use emulation::observer::{NoObserver, Observer};
+use emulation::observer::{NoObserver, Observer, Passage};
 use emulation::simulator::{Simulator, Tally};
 use emulation::wiring::{End, Wiring};
 use launch::virtual_clock::devices;
@@ -91,7 +91,8 @@ impl<W: Fn(End) -> bool, L: FnMut(End, Direction, &Frame)> Observer for Onlooker
         (self.wants)(End { node, port })
     }
 
-    fn frame(&mut self, node: usize, port: PortNumber, way: Direction, frame: &Frame, _: Instant) {
-        (self.look)(End { node, port }, way, frame);
+    fn frame(&mut self, frame: &Frame, passage: &Passage) {
+        let Passage { device: node, port, direction, .. } = *passage;
+        (self.look)(End { node, port }, direction, frame);
     }
 }

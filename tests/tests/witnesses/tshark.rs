@@ -3,6 +3,7 @@
 use bytes::BytesMut;
 use capture::{Capture, CapturePlan, CapturedPort, WhenFull};
 use emulation::frame_tap::FrameTap;
+use emulation::observer::Passage;
 use emulation::wiring::{End, NodeKind, NodeWiring, Wiring};
 use proto::events::Direction;
 use proto::frame::{Frame, FrameKind};
@@ -63,7 +64,7 @@ pub fn write(file: &Path, frames: &[(FrameKind, BytesMut)]) {
         let at = Instant::from_ps(index as u64 * 2_000_000);
         let port = PortNumber::from_index(usize::from(*kind == FrameKind::Ethernet));
         let frame = Frame::unchecked(*kind, octets.clone());
-        capture.frame(0, port, Direction::Tx, &frame, at);
+        capture.frame(&frame, &Passage { device: 0, port, direction: Direction::Tx, at });
     }
     assert_eq!(capture.finish(Instant::from_ps(u64::MAX >> 1)).error, None);
 }

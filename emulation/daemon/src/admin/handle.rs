@@ -138,7 +138,7 @@ fn reply<T: Send + 'static>() -> (Reply<T>, oneshot::Receiver<T>) {
     let (sender, answer) = oneshot::channel();
     // A caller that no longer waits has dropped its end.
     let deliver = |answer| drop(sender.send(answer));
-    (Reply::new(deliver), answer)
+    (Box::new(deliver), answer)
 }
 
 /// The last snapshot, and the counters to subtract from it.
@@ -255,8 +255,8 @@ impl AdminHandle {
         let (reply, answer) = reply();
         let impairing = ImpairmentChange { device, port: number, change, spare };
         self.send(Order::Impair(Box::new(impairing), reply))?;
-        let answer = answer.await.map_err(|_| Refusal::Busy)?;
-        answer.map_err(|reason| Refusal::Invalid(format!("{port}: {reason}")))
+        let reason = || Refusal::Invalid(format!("{port}: no cable is connected"));
+        answer.await.map_err(|_| Refusal::Busy)?.then_some(()).ok_or_else(reason)
     }
 
     /// Limits the rate at which `port` sends.

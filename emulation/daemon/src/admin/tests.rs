@@ -151,23 +151,23 @@ impl Played {
                 let flow = FlowId { source: 1, destination: 2, class: 0 };
                 snapshot.devices[0].flows.push(FlowReading::new(flow));
                 snapshot.beat.at = Instant::from_ps(1_000);
-                reply.send(snapshot);
+                reply(snapshot);
             }
             Order::Impair(impairing, reply) => {
                 told(format!("{} {} {:?}", impairing.device, impairing.port, impairing.change));
-                reply.send(Ok(()));
+                reply(true);
             }
             Order::SlowDown(device, port, rate, reply) => {
                 told(format!("{device} {port} {rate}"));
-                reply.send(rate <= proto::units::BitRate::gbps(8));
+                reply(rate <= proto::units::BitRate::gbps(8));
             }
             Order::Tap(capture, reply) => {
                 told(format!("capture {}", capture.is_some()));
-                reply.send((capture, Instant::from_ps(1)));
+                reply((capture, Instant::from_ps(1)));
             }
             Order::Traffic { item, on, reply } => {
                 told(format!("{item:?} {on}"));
-                reply.send(2);
+                reply(2);
             }
         }
     }

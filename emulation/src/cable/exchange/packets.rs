@@ -222,10 +222,7 @@ impl PortSockets {
     pub fn account(&self, inbox: &Inbox, report: ExchangeReport) -> ExchangeReport {
         let (outside, inside): (Vec<&Port>, _) =
             self.ports.iter().partition(|port| port.from.outside);
-        let account = |port: &Port| {
-            let Outgoing { link, end, .. } = port.out;
-            SentLine { link, end, sent: port.sent }
-        };
+        let account = |port: &Port| SentLine::new(&port.out, port.sent);
         let tally = |mut tally: OutsideTally, port: &&Port| {
             let LineCounts { received, drained, .. } = inbox.counts(port.from.index());
             let mut unsent = port.unsent;

@@ -12,7 +12,7 @@ fn message(size: u32, item: u16) -> Message {
 }
 
 fn requester(sizes: &[u32]) -> Requester {
-    let mut requester = Requester::new(Service::Rc, 1000);
+    let mut requester = Requester::new(Service::Rc, 1000, LIMITS);
     for size in sizes {
         requester.post(message(*size, 0));
     }
@@ -37,13 +37,13 @@ fn psn(value: u32) -> Psn {
 fn an_acknowledgement_completes_every_message_it_covers_and_no_part_of_one() {
     let mut requester = requester(&[2500, 1000, 1500]);
     assert_eq!(send(&mut requester, 6), [0, 1, 2, 3, 4, 5]);
-    assert_eq!(requester.on_acknowledge(psn(1), Syndrome::ACK, LIMITS).completed, 0);
-    assert_eq!(requester.on_acknowledge(psn(4), Syndrome::ACK, LIMITS).completed, 2);
-    let echo = requester.on_acknowledge(psn(1), Syndrome::ACK, LIMITS);
+    assert_eq!(requester.on_acknowledge(psn(1), Syndrome::ACK).completed, 0);
+    assert_eq!(requester.on_acknowledge(psn(4), Syndrome::ACK).completed, 2);
+    let echo = requester.on_acknowledge(psn(1), Syndrome::ACK);
     assert_eq!((echo.completed, echo.progress, echo.action), (0, false, RequesterAction::Continue));
-    let unsent = requester.on_acknowledge(psn(6), Syndrome::ACK, LIMITS);
+    let unsent = requester.on_acknowledge(psn(6), Syndrome::ACK);
     assert!(!unsent.progress, "a PSN that was never sent confirms nothing");
-    assert_eq!(requester.on_acknowledge(psn(5), Syndrome::ACK, LIMITS).completed, 1);
+    assert_eq!(requester.on_acknowledge(psn(5), Syndrome::ACK).completed, 1);
     assert!(!requester.awaits_acknowledgement());
     assert_eq!(requester.next_packet(), None);
 }
@@ -52,7 +52,7 @@ fn an_acknowledgement_completes_every_message_it_covers_and_no_part_of_one() {
 fn a_nak_goes_back_to_the_packet_it_names_whatever_its_message() {
     let mut requester = requester(&[2500, 1000, 1500]);
     send(&mut requester, 6);
-    let outcome = requester.on_acknowledge(psn(4), GAP, LIMITS);
+    let outcome = requester.on_acknowledge(psn(4), GAP);
     assert_eq!((outcome.completed, outcome.action), (2, RequesterAction::GoBack));
     let again = requester.next_packet().unwrap();
     assert_eq!(
@@ -66,9 +66,9 @@ fn a_nak_goes_back_to_the_packet_it_names_whatever_its_message() {
 fn an_acknowledgement_during_retransmission_skips_confirmed_packets() {
     let mut requester = requester(&[1000; 6]);
     send(&mut requester, 6);
-    requester.on_timeout(LIMITS);
+    requester.on_timeout();
     assert_eq!(send(&mut requester, 1), [0]);
-    requester.on_acknowledge(psn(3), Syndrome::ACK, LIMITS);
+    requester.on_acknowledge(psn(3), Syndrome::ACK);
     let next = requester.next_packet().unwrap();
     assert_eq!((next.psn, next.is_first_transmission), (psn(4), false));
 }
@@ -81,15 +81,15 @@ fn sequence_numbers_wrap() {
     (requester.next_psn, requester.newest_psn) = (start, start);
     let last = Psn::MAX;
     assert_eq!(send(&mut requester, 5), [last - 2, last - 1, last, 0, 1]);
-    let outcome = requester.on_acknowledge(psn(0), GAP, LIMITS);
+    let outcome = requester.on_acknowledge(psn(0), GAP);
     assert_eq!((outcome.completed, outcome.action), (1, RequesterAction::GoBack));
     assert_eq!(send(&mut requester, 5), [0, 1, 2, 3, 4]);
-    assert_eq!(requester.on_acknowledge(psn(4), Syndrome::ACK, LIMITS).completed, 3);
+    assert_eq!(requester.on_acknowledge(psn(4), Syndrome::ACK).completed, 3);
 }
 
 #[test]
 fn the_window_is_half_the_sequence_space() {
-    let mut requester = Requester::new(Service::Rc, 256);
+    let mut requester = Requester::new(Service::Rc, 256, LIMITS);
     requester.post(message(1 << 31, 0));
     requester.post(message(25_600, 0));
     let mut sent = 0;
@@ -98,7 +98,7 @@ fn the_window_is_half_the_sequence_space() {
         sent += 1;
     }
     assert_eq!(sent, (1 << 23) - 1);
-    assert!(requester.on_acknowledge(psn(9), Syndrome::ACK, LIMITS).progress);
+    assert!(requester.on_acknowledge(psn(9), Syndrome::ACK).progress);
     send(&mut requester, 10);
     assert_eq!(requester.next_packet(), None);
 }
@@ -106,25 +106,25 @@ fn the_window_is_half_the_sequence_space() {
 #[test]
 fn retries_run_out_without_progress_and_start_anew_with_it() {
     let limits = RetryLimits { retry_count: 2, rnr_retry: 1 };
-    let mut requester = requester(&[1000; 4]);
+    let mut requester = Requester { limits, ..requester(&[1000; 4]) };
     send(&mut requester, 4);
     for _ in 0..2 {
-        assert_eq!(requester.on_timeout(limits), RequesterAction::GoBack);
+        assert_eq!(requester.on_timeout(), RequesterAction::GoBack);
         send(&mut requester, 4);
     }
-    requester.on_acknowledge(psn(0), Syndrome::ACK, limits);
-    assert_eq!(requester.on_timeout(limits), RequesterAction::GoBack);
+    requester.on_acknowledge(psn(0), Syndrome::ACK);
+    assert_eq!(requester.on_timeout(), RequesterAction::GoBack);
     send(&mut requester, 3);
-    assert_eq!(requester.on_timeout(limits), RequesterAction::GoBack);
+    assert_eq!(requester.on_timeout(), RequesterAction::GoBack);
     send(&mut requester, 3);
-    assert_eq!(requester.on_timeout(limits), RequesterAction::GiveUp);
+    assert_eq!(requester.on_timeout(), RequesterAction::GiveUp);
     let rnr = Syndrome::Rnr { timer: 1 };
     let wait = RequesterAction::Wait(Duration::from_us(10));
-    assert_eq!(requester.on_acknowledge(psn(1), rnr, limits).action, wait);
+    assert_eq!(requester.on_acknowledge(psn(1), rnr).action, wait);
     assert_eq!(requester.next_packet(), None);
     requester.on_receiver_ready();
     assert_eq!(send(&mut requester, 1), [1]);
-    assert_eq!(requester.on_acknowledge(psn(1), rnr, limits).action, RequesterAction::GiveUp);
+    assert_eq!(requester.on_acknowledge(psn(1), rnr).action, RequesterAction::GiveUp);
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn only_unsent_messages_of_the_item_are_withdrawn() {
     assert_eq!(requester.withdraw(0), Withdrawn { messages: 2, octets: 1400 });
     assert_eq!(send(&mut requester, 3), [1, 2, 3]);
     assert_eq!(requester.next_packet(), None);
-    let mut begun = Requester::new(Service::Uc, 1000);
+    let mut begun = Requester::new(Service::Uc, 1000, LIMITS);
     begun.post(message(2500, 0));
     begun.on_transmit();
     assert_eq!(begun.withdraw(0), Withdrawn::default());

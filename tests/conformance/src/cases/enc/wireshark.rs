@@ -4,6 +4,7 @@ use super::samples::{builder, octets};
 use crate::prelude::*;
 use capture::{Capture, CapturePlan, CapturedPort, WhenFull};
 use emulation::frame_tap::FrameTap;
+use emulation::observer::Passage;
 use emulation::wiring::{End, NodeKind, NodeWiring, Wiring};
 use launch::programs::{Found, output, tool};
 use proto::technology::Technology;
@@ -110,7 +111,7 @@ fn capture<'a>(file: &Path, frames: impl Iterator<Item = &'a Frame>) -> Result<(
     let mut capture = Capture::create(&plan, &wiring, &[0])?;
     for (index, frame) in frames.enumerate() {
         let at = Instant::from_ps(index as u64 * 1_000_000);
-        capture.frame(0, port, Direction::Tx, frame, at);
+        capture.frame(frame, &Passage { device: 0, port, direction: Direction::Tx, at });
     }
     match capture.finish(Instant::from_ps(1)).error {
         None => Ok(()),
