@@ -47,10 +47,11 @@ impl Nic {
     /// [`ConfigError`] if `config` is invalid.
     pub fn new(config: NicConfig) -> Result<Nic, ConfigError> {
         let scheme = config.check()?;
-        let drain = config.wire.drain();
+        let roce = config.wire.roce();
+        let drain = roce.and_then(|roce| roce.drain);
         Ok(Nic {
-            rx_buffer: drain.map(|drain| RxBuffer::new(&drain, config.link.buffer)),
-            storm: config.wire.storm(),
+            rx_buffer: drain.map(|drain| RxBuffer::new(drain, config.link.buffer)),
+            storm: roce.and_then(|roce| roce.storm),
             storm_priorities: 0,
             port: LinkPort::new(PortNumber::from_index(0), &config.link, Instant::ZERO),
             workload: Workload::new(&config),
@@ -219,7 +220,7 @@ impl Device for Nic {
         }
         let line_free = self.port.line_free_at();
         let line_is_busy = line_free > self.now;
-        let news = self.adapter.has_started() || self.adapter.has_progress();
+        let news = self.adapter.has_news();
         if line_is_busy && (self.port.control_is_due(self.now) || news) {
             next = next.min(line_free);
         }

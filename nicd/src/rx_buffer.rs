@@ -11,7 +11,7 @@
 use crate::config::DrainConfig;
 use proto::frame::{Frame, FrameHeaders};
 use proto::ids::VirtualLane;
-use proto::units::{BitRate, Bytes, Instant};
+use proto::units::{Bytes, Instant};
 use std::collections::VecDeque;
 
 /// The number of Ethernet priorities. Source: IEEE 802.1Q, 9.6 (PCP).
@@ -31,9 +31,7 @@ pub struct BufferedFrame {
 /// The buffer and its drain. Lanes are priorities.
 #[derive(Debug)]
 pub struct RxBuffer {
-    rate: BitRate,
-    xoff: Bytes,
-    xon: Bytes,
+    config: DrainConfig,
     /// Free octets.
     free: Bytes,
     held: [Bytes; PRIORITIES],
@@ -46,11 +44,9 @@ pub struct RxBuffer {
 
 impl RxBuffer {
     /// An empty buffer of `capacity` octets.
-    pub fn new(config: &DrainConfig, capacity: Bytes) -> RxBuffer {
+    pub fn new(config: DrainConfig, capacity: Bytes) -> RxBuffer {
         RxBuffer {
-            rate: config.rate,
-            xoff: config.xoff,
-            xon: config.xon,
+            config,
             free: capacity,
             held: [Bytes::ZERO; PRIORITIES],
             frames: VecDeque::new(),
@@ -75,10 +71,10 @@ impl RxBuffer {
         self.free = self.free - headers.size;
         let lane = headers.lane.index() % PRIORITIES;
         self.held[lane] += headers.size;
-        if self.held[lane] > self.xoff {
+        if self.held[lane] > self.config.xoff {
             self.paused |= 1 << lane;
         }
-        self.free_at = self.free_at.max(arrived) + headers.size.time_at(self.rate);
+        self.free_at = self.free_at.max(arrived) + headers.size.time_at(self.config.rate);
         self.frames.push_back(BufferedFrame { frame, headers, drained_at: self.free_at });
         Ok(())
     }
@@ -92,7 +88,7 @@ impl RxBuffer {
         self.free += waiting.headers.size;
         let lane = waiting.headers.lane.index() % PRIORITIES;
         self.held[lane] = self.held[lane] - waiting.headers.size;
-        if self.held[lane] <= self.xon {
+        if self.held[lane] <= self.config.xon {
             self.paused &= !(1 << lane);
         }
         Some(waiting)

@@ -186,8 +186,7 @@ impl Workload {
         let mut changed = Vec::new();
         for index in 0..self.items.len() {
             let item = &mut self.items[index];
-            let is_meant = name.is_none_or(|name| name == item.config.name);
-            if !is_meant || item.script.is_some() || item.stopped || item.suspended != on {
+            if !item.is_switched_by(name) || item.stopped || item.suspended != on {
                 continue;
             }
             item.suspended = !on;
@@ -202,8 +201,7 @@ impl Workload {
 
     /// Whether [`Workload::let_post`] can change an item of this name, or any item.
     pub fn has(&self, name: Option<&str>) -> bool {
-        let is_meant = |item: &Item| name.is_none_or(|name| name == item.config.name);
-        self.items.iter().any(|item| is_meant(item) && item.script.is_none())
+        self.items.iter().any(|item| item.is_switched_by(name))
     }
 
     /// Posts the next message of a backlog, whose previous message has started.
@@ -273,6 +271,11 @@ impl Workload {
 }
 
 impl Item {
+    /// Whether an operator who names `name`, or all items, lets this item post or stops it. Scripts always run.
+    fn is_switched_by(&self, name: Option<&str>) -> bool {
+        self.script.is_none() && name.is_none_or(|name| name == self.config.name)
+    }
+
     fn is_exhausted(&self) -> bool {
         self.config.messages != 0 && self.posted >= self.config.messages
     }

@@ -19,19 +19,13 @@ pub enum Arrival {
 }
 
 /// The sequence numbers that the receiving end has seen.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct SequenceWindow {
     next: u32,
     /// One bit for each of the last [`WINDOW`] numbers, at the number modulo the window.
     seen: [u64; WORDS],
     /// Numbers passed since the start, at most the width of the window.
     passed: u32,
-}
-
-impl Default for SequenceWindow {
-    fn default() -> SequenceWindow {
-        SequenceWindow { next: 0, seen: [0; WORDS], passed: 0 }
-    }
 }
 
 impl SequenceWindow {

@@ -29,7 +29,7 @@ impl Worker {
         let recording = self.run.recorder.finish(stopped_at, &mut self.run.devices);
         let injected = Injected::by(self.run.impairers.iter().flatten());
         let end = load_sample(&self.run.exchange);
-        let departures = self.meter.departures();
+        let departures = self.meter.departures;
         let (lateness, timeline) = self.meter.finish(stopped_at, end);
         let exchange = self.run.exchange.report(&self.run.lines);
         let drained = exchange.received.iter().map(|line| line.counts.drained);

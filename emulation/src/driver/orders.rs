@@ -115,10 +115,10 @@ impl Worker {
 
     /// The heartbeat of this instant.
     pub(super) fn beat(&self) -> Beat {
-        let frames = &self.meter.lateness().frames;
+        let frames = &self.meter.lateness.frames;
         Beat {
             at: self.now,
-            departures: self.meter.departures(),
+            departures: self.meter.departures,
             late_p99_thousandths: frames.p99(),
             late_max_thousandths: frames.max(),
             lost: self.run.exchange.lost(),

@@ -29,11 +29,12 @@ pub(crate) struct Meter {
     clock: Clock,
     /// Ascending and disjoint; empty means the whole run.
     windows: Vec<(Instant, Instant)>,
-    lateness: Lateness,
+    /// Lateness of the departures in the windows, and of frames handled late.
+    pub lateness: Lateness,
     timeline: Timeline,
     /// Pending departures: scheduled instant, and frame time of the link.
     leaving: Vec<(Instant, Duration)>,
-    departures: u64,
+    pub departures: u64,
 }
 
 impl Meter {
@@ -89,16 +90,6 @@ impl Meter {
         self.timeline.advance(now, moment);
     }
 
-    /// Departures so far, measured or not.
-    pub const fn departures(&self) -> u64 {
-        self.departures
-    }
-
-    /// Lateness so far.
-    pub const fn lateness(&self) -> &Lateness {
-        &self.lateness
-    }
-
     /// Lateness and timeline of the whole run, which ends at `now`.
     pub fn finish(mut self, now: Instant, moment: LoadSample) -> (Lateness, Vec<FidelityBin>) {
         let dilation = self.clock.dilation();
@@ -136,8 +127,8 @@ mod tests {
         late(&mut meter, 9, 900_000);
         late(&mut meter, 10, 204_800);
         late(&mut meter, 20, 900_000);
-        assert_eq!(meter.departures(), 3);
-        let lateness = meter.lateness();
+        assert_eq!(meter.departures, 3);
+        let lateness = &meter.lateness;
         assert_eq!((lateness.frames.count(), lateness.frames.max()), (1, 100));
         assert!(lateness.wall_ns.max().abs_diff(204_800) < 205, "three digits");
     }

@@ -21,7 +21,7 @@ pub struct BinSnapshot {
 
 /// One port over one bin, summed over its lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "(End, [u64; 6])", into = "(End, [u64; 6])")]
+#[serde(into = "PortSnapshotTuple")]
 pub struct PortSnapshot {
     /// The port.
     pub at: End,
@@ -57,15 +57,12 @@ impl PortSnapshot {
     }
 }
 
-impl From<(End, [u64; 6])> for PortSnapshot {
-    fn from((at, [tx_bytes, hold_ps, queue, marks, notes, drops]): (End, [u64; 6])) -> Self {
-        PortSnapshot { at, tx_bytes, hold_ps, queue, marks, notes, drops }
-    }
-}
+/// A snapshot in JSON: the values of its fields, in their order.
+type PortSnapshotTuple = (End, u64, u64, u64, u64, u64, u64);
 
-impl From<PortSnapshot> for (End, [u64; 6]) {
-    fn from(port: PortSnapshot) -> Self {
+impl From<PortSnapshot> for PortSnapshotTuple {
+    fn from(port: PortSnapshot) -> PortSnapshotTuple {
         let PortSnapshot { at, tx_bytes, hold_ps, queue, marks, notes, drops } = port;
-        (at, [tx_bytes, hold_ps, queue, marks, notes, drops])
+        (at, tx_bytes, hold_ps, queue, marks, notes, drops)
     }
 }

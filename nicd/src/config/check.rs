@@ -54,12 +54,7 @@ impl NicConfig {
             (Encapsulation::Roce(roce), FlowControlConfig::Pause(pause)) => {
                 self.check_roce(roce, pause)?
             }
-            _ => {
-                return Err(ConfigError::Rule(
-                    "the wire format does not fit the link: InfiniBand needs credits, RoCE needs pause"
-                        .to_owned(),
-                ));
-            }
+            _ => return Err(ConfigError::Rule(TECHNOLOGY.to_owned())),
         }
         let adapters = self.check_adapters()?;
         for (index, class) in self.classes.iter().enumerate() {
@@ -188,6 +183,8 @@ impl NicConfig {
     }
 }
 
+const TECHNOLOGY: &str =
+    "the wire format does not fit the link: InfiniBand needs credits, RoCE needs pause";
 const NO_RECEIVER: &str = "it has no receiver";
 const NOT_A_PEER: &str = "a receiver is not another adapter of this fabric";
 

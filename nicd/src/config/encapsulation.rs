@@ -114,26 +114,17 @@ proto::words! {
 }
 
 impl Encapsulation {
-    fn roce(&self) -> Option<&RoceConfig> {
+    /// The settings of RoCE; `None` on InfiniBand.
+    pub(crate) fn roce(&self) -> Option<&RoceConfig> {
         match self {
             Encapsulation::Infiniband => None,
             Encapsulation::Roce(roce) => Some(roce),
         }
     }
 
-    /// The slow host, if one is configured.
-    pub(crate) fn drain(&self) -> Option<DrainConfig> {
-        self.roce()?.drain
-    }
-
     /// Resequencing, if it is configured.
     pub(crate) fn resequence(&self) -> Option<ResequenceConfig> {
         self.roce()?.resequence
-    }
-
-    /// The storm, if one is configured.
-    pub(crate) fn storm(&self) -> Option<StormConfig> {
-        self.roce()?.storm
     }
 }
 

@@ -163,9 +163,9 @@ impl ChannelAdapter {
         self.started.pop_front()
     }
 
-    /// Whether [`ChannelAdapter::poll_started`] returns a message.
-    pub fn has_started(&self) -> bool {
-        !self.started.is_empty()
+    /// Whether [`Self::poll_started`] or [`Self::poll_progress`] has something.
+    pub fn has_news(&self) -> bool {
+        !self.started.is_empty() || !self.progressed.is_empty()
     }
 
     /// The next progress that a script may wait for.
@@ -173,11 +173,6 @@ impl ChannelAdapter {
         let pair = &self.queue_pairs[self.progressed.pop_front()? as usize];
         let (sent, received) = (pair.sent.completed, pair.messages_received());
         Some(Progress { class: pair.class, peer: pair.peer, sent, received })
-    }
-
-    /// Whether [`ChannelAdapter::poll_progress`] returns progress.
-    pub fn has_progress(&self) -> bool {
-        !self.progressed.is_empty()
     }
 
     /// Queues the progress of a queue pair for the scripts.
