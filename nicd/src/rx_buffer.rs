@@ -120,6 +120,7 @@ mod tests {
     use super::*;
     use proto::frame::{FrameClass, FrameKind};
     use proto::ids::{Ecn, MacAddress, ServiceLevel};
+    use proto::units::BitRate;
 
     /// A frame of 1000 octets takes 2 µs.
     const SLOW: DrainConfig =
@@ -155,7 +156,7 @@ mod tests {
 
     #[test]
     fn frames_are_drained_in_order_at_the_configured_rate() {
-        let mut drain = RxBuffer::new(&SLOW, Bytes::new(10_000));
+        let mut drain = RxBuffer::new(SLOW, Bytes::new(10_000));
         assert!(admit(&mut drain, 3, us(5)) && admit(&mut drain, 4, us(5)));
         assert!(drain.poll(us(6)).is_none());
         assert_eq!(drain.poll_timeout(), us(7));
@@ -168,7 +169,7 @@ mod tests {
 
     #[test]
     fn a_priority_is_paused_above_xoff_until_it_falls_to_xon() {
-        let mut drain = RxBuffer::new(&SLOW, Bytes::new(10_000));
+        let mut drain = RxBuffer::new(SLOW, Bytes::new(10_000));
         let mut seen = Vec::new();
         for _ in 0..3 {
             assert!(admit(&mut drain, 3, us(0)));
@@ -184,7 +185,7 @@ mod tests {
 
     #[test]
     fn frames_that_exceed_the_buffer_are_returned() {
-        let mut drain = RxBuffer::new(&SLOW, Bytes::new(2_500));
+        let mut drain = RxBuffer::new(SLOW, Bytes::new(2_500));
         assert_eq!([3, 4, 5].map(|lane| admit(&mut drain, lane, us(0))), [true, true, false]);
         assert_eq!((drain.frames(), drain.held(VirtualLane::truncate(4))), (2, Bytes::new(1_000)));
         assert!(drain.poll(us(2)).is_some() && admit(&mut drain, 5, us(2)));
