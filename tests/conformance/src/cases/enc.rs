@@ -10,7 +10,6 @@ mod frames;
 mod layout;
 mod octets;
 mod roce;
-mod samples;
 pub mod scapy;
 mod wireshark;
 

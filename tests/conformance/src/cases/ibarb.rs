@@ -111,7 +111,7 @@ fn limited(on: Level, high_limit: u8) -> Result<Record> {
 
 /// Full frames of two lanes that left while all were backlogged.
 fn shares(record: &Record, lanes: [u8; 2]) -> Result<[u64; 2]> {
-    let shares = lanes.map(|lane| record.on_lane(3, lane, BUSY) as u64);
+    let shares = lanes.map(|lane| record.on_lane(3, lane, BUSY));
     let line = BUSY.1.since(BUSY.0).as_ps() / us(1).as_ps() * 10 / 8 / FULL_FRAME;
     let both = shares[0] + shares[1];
     ensure!(both * 100 >= line * 97, "{both} frames of {line}: the line was idle");
@@ -240,14 +240,10 @@ fn weight_zero(_: Level) -> Finding {
         ArbitrationConfig { high: vec![(1, 0), (2, 4)], low: vec![(3, 0), (0, 4)], high_limit: 1 };
     let (mut bench, order) = order(tables, &[0, 1, 2, 3], 20, MTU)?;
     let count = |lane: u8| order.iter().filter(|other| **other == lane).count();
-    same(
-        "packets of VL0 and VL2, weight 4",
-        [count(0), count(2)].map(|n| n.to_string()).join(", "),
-        "20, 20".to_owned(),
-    )?;
+    same("packets of VL0 and VL2, weight 4", [count(0), count(2)], [20, 20])?;
     same("packets of VL1 and VL3, weight 0", count(1) + count(3), 0)?;
     same("packets still waiting", bench.reading().balance.buffered, 40)?;
-    Ok("20 each of the lanes with weight, none of the 40 without".to_owned())
+    Ok("20 each of the lanes with weight, none of the 40 without".into())
 }
 
 /// The lane that IBARB-01 plans for a service level from a port to a port, counted from 1: 0 to 3,

@@ -164,11 +164,7 @@ pub fn initialization(on: Level) -> Finding {
     let anew = told(TRAINING[2] + slack, TRAINING[3]);
     let restarted = !anew.is_empty() && anew.iter().all(|(_, fctbs)| *fctbs == 0);
     ensure!(restarted, "told to train anew, it says {anew:?}");
-    same(
-        "what passes after that",
-        record.packets(4).on_lane(0).within((ms(700), ms(1_600))).psns().len(),
-        1,
-    )?;
+    same("what passes after that", record.on_lane(4, 0, (ms(700), ms(1_600))), 1)?;
     Ok(format!("op 1 with FCTBS 0, then op 0; FCTBS {before} restarts at 0 when it trains anew"))
 }
 
@@ -191,11 +187,7 @@ pub fn watchdog_bites(on: Level) -> Finding {
     let trains = record.flow_control(5, 1).filter(|(at, _)| *at >= bites[0]);
     let says = trains.take(1).any(|(_, packet)| packet.op == FlowControlOp::Init);
     ensure!(says, "it does not say op 1 after that");
-    same(
-        "what passes when VL1 speaks again",
-        record.packets(5).on_lane(0).within((ms(850), ms(1_600))).psns().len(),
-        1,
-    )?;
+    same("what passes when VL1 speaks again", record.on_lane(5, 0, (ms(850), ms(1_600))), 1)?;
     let after = in_ms(after);
     Ok(format!("trained anew {after} after the silence began, once; then up again"))
 }
@@ -226,9 +218,9 @@ pub fn old_flow_control(on: Level) -> Finding {
 
 fn remains_shut(record: &Record) -> Result<()> {
     let slack = us(300);
-    let early = record.packets(4).on_lane(0).within((SHUT.0 + slack, SHUT.1)).psns().len();
+    let early = record.on_lane(4, 0, (SHUT.0 + slack, SHUT.1));
     same("packets that leave by the shut port", early, 0)?;
-    let late = record.packets(4).on_lane(0).within((SHUT.1, TRAINING[2])).psns().len();
+    let late = record.on_lane(4, 0, (SHUT.1, TRAINING[2]));
     same("packets that leave once it is open", late as u32, SHUT_FRAMES)
 }
 
@@ -250,11 +242,7 @@ pub fn management_lane(on: Level) -> Finding {
     same("VL15 packets sent or counted", flooded + lost, 2 * u64::from(FLOOD_PACKETS))?;
     ensure!(flooded >= u64::from(FLOOD_PACKETS), "only {flooded} passed the flood");
     ensure!(lost > 0, "two lines went into one, and nothing was counted as overrun");
-    same(
-        "data packets without credit",
-        record.packets(2).on_lane(0).within((from, to)).psns().len(),
-        0,
-    )?;
+    same("data packets without credit", record.on_lane(2, 0, (from, to)), 0)?;
     let elsewhere = record.on_lane(6, 0, (from, Instant::NEVER)) as u32;
     same("data packets of another port", elsewhere, ELSEWHERE)?;
     for port in 1..=6 {
@@ -263,10 +251,6 @@ pub fn management_lane(on: Level) -> Finding {
     let beside = record.on_lane(2, 15, (to, Instant::NEVER)) as u32;
     same("VL15 packets beside data", beside, BESIDE)?;
     let soon = to + us(20_000);
-    same(
-        "data packets beside VL15",
-        record.packets(2).on_lane(0).within((to, soon)).psns().len(),
-        3,
-    )?;
+    same("data packets beside VL15", record.on_lane(2, 0, (to, soon)), 3)?;
     Ok(format!("without credit for data: {flooded} sent, {lost} overrun; then beside data"))
 }

@@ -39,7 +39,7 @@ pub const SCRIPTS: Scripts = &[
 
 /// Whether frames left `port` back to back in `[from, to)`: how many, and the longest gap in ns.
 fn back_to_back(record: &Record, port: u8, from: Instant, to: Instant) -> (usize, u64) {
-    let times: Vec<Instant> = record.packets(port).within((from, to)).map(|seen| seen.at).collect();
+    let times = record.packets(port).within((from, to)).times();
     let gaps = times.windows(2).map(|pair| pair[1].since(pair[0]).as_ps());
     let longest = gaps.max().unwrap_or(0).saturating_sub(FRAME_TIME.as_ps());
     (times.len(), longest / 1_000)

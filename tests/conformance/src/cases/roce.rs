@@ -2,16 +2,14 @@
 //!
 //! What switches mark is judged in [`marking`] and what that leaves right in [`passage`], what receivers
 //! return and refuse in [`notices`], how senders obey in [`sender`] (beside a second writing-down of the
-//! rules, [`reference`]).
+//! rules, [`crate::reference`]).
 
 use crate::ethernet::{roomy, star};
 use crate::prelude::*;
 
 mod marking;
 mod notices;
-mod packets;
 mod passage;
-mod reference;
 mod sender;
 
 /// The scripts of the group, by case.

@@ -1,9 +1,9 @@
 //! ENC-01, ENC-02, ENC-05: what the two CRCs of a packet are, and what they cover.
 
-use super::samples::{
+use crate::prelude::*;
+use crate::samples::{
     LOCAL, LOCAL_ICRC, LOCAL_VCRC, builder, crc16, crc32, hex, local, octet, octets,
 };
-use crate::prelude::*;
 use proto::wire::infiniband::{Opcode, Packet, PacketBuilder, crc};
 use std::ops::Range;
 

@@ -1,7 +1,7 @@
 //! ENC-10, ENC-11: the CNM field by field, and where a CN-TAG stands.
 
-use super::samples::{hex, networks, roce_builder, roce_octets};
 use crate::prelude::*;
+use crate::samples::{hex, networks, roce_builder, roce_octets};
 use bytes::BytesMut;
 use proto::ids::VlanId;
 use proto::wire::classify::classify;

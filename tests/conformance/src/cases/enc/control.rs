@@ -1,7 +1,7 @@
 //! ENC-08, ENC-09: PFC and PAUSE octet for octet, and what is neither.
 
-use super::samples::{crc32, hex};
 use crate::prelude::*;
+use crate::samples::{crc32, hex};
 use proto::wire::ethernet::{MacAddress, MacControl, Pause, Pfc, crc};
 
 const PORT: MacAddress = MacAddress::new([0x02, 0x00, 0x00, 0x00, 0x12, 0x34]);
@@ -52,7 +52,7 @@ pub fn pfc_layout(_: Level) -> Finding {
         }
         check(MacControl::Pfc(pfc), &parameters)?;
     }
-    Ok("257 frames octet for octet: group address, untagged, zeros up to 60 octets, FCS".to_owned())
+    Ok("257 frames octet for octet: group address, untagged, zeros up to 60 octets, FCS".into())
 }
 
 /// ENC-09: PAUSE, and what the opcode tells apart.

@@ -1,7 +1,7 @@
 //! ENC-19: the checksum of an IPv4 header after a mark of congestion.
 
-use super::samples::{hex, networks, roce_builder, roce_octets};
 use crate::prelude::*;
+use crate::samples::{hex, networks, roce_builder, roce_octets};
 use proto::wire::infiniband::Opcode;
 use proto::wire::internet::{checksum, mark_congestion};
 use proto::wire::roce::checks::verify_icrc;

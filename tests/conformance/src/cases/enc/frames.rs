@@ -1,7 +1,7 @@
 //! The Ethernet half of ENC-15 and ENC-16: RoCE, PAUSE and PFC there and back, cut, and of no sense.
 
-use super::samples::{fill, names_a_layer, networks, random_builder, roce_builder, roce_octets};
 use crate::prelude::*;
+use crate::samples::{fill, names_a_layer, networks, random_builder, roce_builder, roce_octets};
 use proto::ids::VlanId;
 use proto::random::Random;
 use proto::wire::classify::{PriorityMap, classify, classify_ethernet};

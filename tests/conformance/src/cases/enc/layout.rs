@@ -1,8 +1,8 @@
 //! ENC-07, ENC-12, ENC-13, ENC-14: where each field lies, and what lengths say.
 
-use super::samples::{builder, crc16, hex, local, octets};
 use crate::cases::ibcc::returns::bench;
 use crate::prelude::*;
+use crate::samples::{builder, crc16, hex, local, octets};
 use proto::ids::ServiceLevel;
 use proto::wire::classify::classify;
 use proto::wire::infiniband::{
@@ -32,8 +32,7 @@ pub fn native_congestion_notification(_: Level) -> Finding {
     for length in [0, 16] {
         accepts_notification(length)?;
     }
-    Ok("PktLen 10 (6 with cnp_body none), B 1, F 0, 16 zero octets; 0 and 16 are accepted"
-        .to_owned())
+    Ok("PktLen 10 (6 with cnp_body none), B 1, F 0, 16 zero octets; 0 and 16 are accepted".into())
 }
 
 /// A NIC of UC whose notifications have this body.

@@ -1,8 +1,8 @@
 //! ENC-15, ENC-16: what is written is read back, and no octets make a reader panic.
 
 use super::frames;
-use super::samples::{builder, fill, names_a_layer, octets, random_builder};
 use crate::prelude::*;
+use crate::samples::{builder, fill, names_a_layer, octets, random_builder};
 use proto::random::Random;
 use proto::wire::classify::classify;
 use proto::wire::error::ParseError;

@@ -1,7 +1,7 @@
 //! ENC-18: our RoCEv2 frames as scapy decodes them.
 
-use super::samples::{networks, roce_builder, roce_octets};
 use crate::prelude::*;
+use crate::samples::{networks, roce_builder, roce_octets};
 use launch::programs::run;
 use proto::wire::infiniband::opcode::Operation;
 use proto::wire::infiniband::{Bth, Opcode};
@@ -87,8 +87,7 @@ fn lines(frames: &[Vec<u8>]) -> String {
 
 /// Whether scapy has computed the ICRC of this frame itself, as 0 or 1.
 fn compare(frame: &[u8], told: &Value) -> Result<usize> {
-    let packet = Packet::parse(frame)?;
-    let packet = packet.ok_or("no RoCE was seen")?;
+    let packet = Packet::parse(frame)?.ok_or("no RoCE was seen")?;
     let bth = packet.transport.bth;
     let what = |field: &str| format!("{field} of {}", bth.opcode);
     let fields = [

@@ -1,7 +1,7 @@
 //! ENC-17: our captures as tshark reads them, field by field.
 
-use super::samples::{builder, octets};
 use crate::prelude::*;
+use crate::samples::{builder, octets};
 use capture::{Capture, CapturePlan, CapturedPort, WhenFull};
 use emulation::frame_tap::FrameTap;
 use emulation::observer::Passage;

@@ -11,7 +11,6 @@ pub fn no_foreign_noise(_: Level) -> Finding {
     let text = Star { nics: 2, duration: "3 s", rest: &rest, ..STAR }.text();
     let fabric = Fabric::on(Backend::Netns, &text, 1)?;
     fabric.trusted()?;
-    let result = &fabric.experiment.result;
     let mut frames = 0;
     for (nic, port) in [("h1", 1), ("h2", 2)] {
         let (nic, switch) = (fabric.totals(nic, 1)?, fabric.totals("s0", port)?);
@@ -22,8 +21,7 @@ pub fn no_foreign_noise(_: Level) -> Finding {
         frames += said.0;
     }
     ensure!(frames > 0, "nobody has said anything");
-    let dropped: u64 = result.conservation.dropped.values().sum();
-    same("frames dropped", dropped, 0)?;
-    let foreign = result.refused.get("foreign").copied().unwrap_or(0);
+    same("frames dropped", fabric.dropped(), 0)?;
+    let foreign = fabric.experiment.result.refused.get("foreign").copied().unwrap_or(0);
     Ok(format!("{frames} frames said and heard, none dropped, {foreign} foreign ones refused"))
 }

@@ -97,8 +97,7 @@ fn drained(bench: &mut Bench, arrivals: Vec<Sent>) -> Result<Passage> {
     }
     let mut departures = Vec::new();
     for sent in bench.packets(OUT) {
-        let headers = classify(FrameKind::Infiniband, &sent.frame.octets);
-        let headers = headers?;
+        let headers = classify(FrameKind::Infiniband, &sent.frame.octets)?;
         departures.push((headers.source.number() as u8, sent.at, headers.fecn));
     }
     Ok(Passage { arrivals, departures })
@@ -114,12 +113,10 @@ pub fn threshold_scale(_: Level) -> Finding {
     let mut marks = Vec::new();
     for threshold in 1..=15u64 {
         let limit = BUFFER * (90 - 6 * (threshold - 1)) / 100;
-        let mut bench = bench(&format!("threshold = {threshold}"))?;
+        let what = format!("threshold = {threshold}");
+        let mut bench = bench(&what)?;
         let passage = overload(&mut bench, &[1, 2], 36)?;
-        let n = passage.expect_marks_above(limit).map_err(|failure| match failure {
-            Failure::Failed(reason) => Failure::Failed(format!("threshold {threshold}: {reason}")),
-            other => other,
-        })?;
+        let n = passage.expect_marks_above(limit).map_err(|failure| failure.of(&what))?;
         for event in &bench.events {
             if let EventKind::Mark { limit: told, .. } = event.kind {
                 same(format!("the limit of threshold {threshold}"), told.get(), limit)?;

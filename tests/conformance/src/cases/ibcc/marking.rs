@@ -248,7 +248,7 @@ pub fn never_cleared(on: Level) -> Finding {
         finding("IBCC-05", &[(&format!("threshold {threshold}"), &passing(on), &record)])?;
     }
     Ok("data, ACK, CN and multicast keep FECN, also where the lane and with it the VCRC changes"
-        .to_owned())
+        .into())
 }
 
 /// IBCC-11.

@@ -127,7 +127,7 @@ pub fn recovery_timer(_: Level) -> Finding {
     let sent = OnLine::all(bench.line(1), RATE);
     let gaps = OnLine::paced(&sent, |_| Duration::ZERO)?;
     same("gaps of the burst at CCTI 0", gaps, 4)?;
-    Ok("CCTI 10: 9 after one period of 31.744 µs from the first BECN, 5 after 5, 0 after 10 and 20, then 5 packets without a gap".to_owned())
+    Ok("CCTI 10: 9 after one period of 31.744 µs from the first BECN, 5 after 5, 0 after 10 and 20, then 5 packets without a gap".into())
 }
 
 /// IBCC-12, gap by gap.
@@ -177,7 +177,7 @@ pub fn no_banked_time(_: Level) -> Finding {
     same("the start of the first packet", first.start, late.max(blocked.unwrap_or(late)))?;
     let gaps = OnLine::paced(&sent, delay)?;
     same("full gaps after it", gaps, 11)?;
-    Ok("after 1 s: the first packet at once, then 11 gaps of exactly three packet times".to_owned())
+    Ok("after 1 s: the first packet at once, then 11 gaps of exactly three packet times".into())
 }
 
 /// IBCC-15: down and over the threshold again is another entry.

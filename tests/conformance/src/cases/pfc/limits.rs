@@ -143,7 +143,7 @@ fn four_phases(record: &Record, model: &Model) -> Result<()> {
     let drops = record.events(1, ALWAYS);
     let drops = drops.filter(|event| matches!(event.kind, EventKind::Drop { .. }));
     ensure!(drops.map(|event| event.tc).eq([LOSSLESS]), "another priority lost");
-    same("frames that leave afterwards", record.data(2, LOSSLESS).count() as u64, model.fit)
+    same("frames that leave afterwards", record.data(2, LOSSLESS).total(), model.fit)
 }
 
 /// PFC-01.
@@ -169,7 +169,7 @@ fn one_by_one(script: &mut Script, model: &Model) {
 
 fn xon_once(record: &Record, model: &Model) -> Result<()> {
     let over = model.xoff + 2;
-    let left: Vec<Instant> = record.data(4, LOSSLESS).map(|seen| seen.at).collect();
+    let left = record.data(4, LOSSLESS).times();
     same("frames that leave", left.len() as u64, over)?;
     for (number, at) in left.iter().enumerate() {
         let from = RELEASES + RELEASE_EVERY * number as u64;
@@ -254,7 +254,7 @@ pub fn headroom_pool(on: Level) -> Finding {
     }
     let watermark = record.named(1, "headroom_pool_watermark");
     same("headroom_pool_watermark", watermark, HEADROOM_POOL * FRAME)?;
-    let out = record.packets(4).within((RELEASED, Instant::NEVER)).count() as u64;
+    let out = record.packets(4).since(RELEASED).total();
     same("frames that leave afterwards", out, 6 * SHARED_FRAMES + HEADROOM_POOL - 2)?;
     Ok(format!("{HEADROOM_POOL} frames of headroom for all: six groups lose {}", told.join(", ")))
 }
@@ -272,7 +272,7 @@ pub fn asymmetric(on: Level) -> Finding {
     same("losses of the input", record.lost(5), "buffer_full 6")?;
     let out: u64 = (0..8).map(|p| record.data_within(6, p, (RELEASED, Instant::NEVER))).sum();
     same("frames out afterwards", out as u64, 8 * SHARED_FRAMES + 2)?;
-    Ok("pauses of all eight priorities are obeyed; PFC is sent for 3 and 4 alone".to_owned())
+    Ok("pauses of all eight priorities are obeyed; PFC is sent for 3 and 4 alone".into())
 }
 
 /// PFC-12: from when until when a group stays above XON, ten pause times and some.

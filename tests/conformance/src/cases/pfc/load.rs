@@ -20,12 +20,8 @@ fn loaded(on: Level, pool: &str, [lossless, lossy]: [f64; 2]) -> Result<Fabric> 
     let mut rest = memory((8, 20), "", pool);
     for (from, [first, second]) in FLOWS {
         for (priority, load) in [(first, lossless), (second, lossy)] {
-            rest += &item(
-                &format!("p{priority}"),
-                from,
-                priority,
-                &format!("load = {load}\narrivals = \"paced\""),
-            );
+            let keys = format!("load = {load}\narrivals = \"paced\"");
+            rest += &item(&format!("p{priority}"), from, priority, &keys);
         }
     }
     rest += &item("by", "h4", 3, "load = 0.01\narrivals = \"paced\"");
@@ -103,8 +99,7 @@ pub fn oversubscription(on: Level) -> Finding {
 pub fn lossy_overload(on: Level) -> Finding {
     let fabric = LOSSY.on(on)?;
     intact(&fabric)?;
-    let pauses = (1..=4).map(|port| fabric.named("s0", port, "tx_pfc"));
-    let pauses: u64 = pauses.sum::<Result<_>>()?;
+    let pauses: u64 = (1..=4).map(|port| fabric.named("s0", port, "tx_pfc")).sum::<Result<_>>()?;
     same("frames of PFC", pauses, 0)?;
     let lost = fabric.dropped();
     let full =
@@ -125,20 +120,19 @@ static THROTTLED: Shared<Record> = Shared::new(|on| {
     play(on, &star(4, "2600 ms", "", &roomy(guard)), "s0", |script| {
         let count = BUSY.1.since(BUSY.0).as_ps() / FRAME_TIME.as_ps() + 120;
         script.at(ms(150), move |bed| {
-            for psn in 0..count as u32 {
-                for (from, to) in [(1, 2), (3, 4)] {
-                    let frame = data(from, to, LOSSLESS, psn);
-                    bed.enqueue(from as u8, frame.octets);
-                }
+            for (from, to) in [(1, 2), (3, 4)] {
+                bed.queue(
+                    from,
+                    &mut (0..count as u32).map(|psn| data(from.into(), to, LOSSLESS, psn)),
+                );
             }
         });
-        let mut at = ms(200);
-        while at < BUSY.1 {
-            script.at(at, |bed| bed.pfc(2, 1 << LOSSLESS, THROTTLE));
+        let count = BUSY.1.since(ms(200)).as_ps().div_ceil(THROTTLE_EVERY.as_ps());
+        script.every(ms(200), THROTTLE_EVERY, count, |bed, _| {
+            bed.pfc(2, 1 << LOSSLESS, THROTTLE);
             // A little of another priority by the way in that has nothing else to do.
-            script.at(at, |bed| feed(bed, (4, 2), 1, 1));
-            at = at + THROTTLE_EVERY;
-        }
+            feed(bed, (4, 2), 1, 1);
+        });
     })
 });
 
@@ -151,7 +145,7 @@ pub fn throttled_to_ninety(on: Level) -> Finding {
     ensure!((870..=930).contains(&paused), "priority 3 has {paused} ‰ of the line");
     ensure!(free >= 980, "priority 3 of another port has {free} ‰ of its line");
     let said = record.named(2, "rx_pfc");
-    same("frames of another priority", record.data(2, 1).count() as u64, said)?;
+    same("frames of another priority", record.data(2, 1).total(), said)?;
     same("storms", record.named(2, &format!("queue{LOSSLESS}_deadlock_detected")), 0)?;
     record.nothing_lost(&[])?;
     Ok(format!("{said} pauses: priority 3 at {paused} ‰, another port at {free} ‰, no storm"))

@@ -43,34 +43,31 @@ fn run(on: Level) -> Result<Record> {
 
 /// Half of a line of each priority into one port, the one paused.
 fn half_and_half(script: &mut Script) {
-    for second in 0..5u64 {
-        // A pause lasts for 3.36 s.
-        let at = PAUSED.0 + us(1_000_000) * second;
-        script.at(at, |bed| bed.pfc(3, 1 << LOSSLESS, LONG));
-    }
+    // A pause lasts for 3.36 s.
+    script.every(PAUSED.0, us(1_000_000), 5, |bed, _| bed.pfc(3, 1 << LOSSLESS, LONG));
     script.at(PAUSED.1, |bed| bed.pfc(3, 1 << LOSSLESS, 0));
-    let mut at = PAUSED.0 + us(10_000);
-    while at < PAUSED.1 {
-        script.at(at, |bed| {
-            if bed.asked_last(1, LOSSLESS).is_none() {
-                bed.send_frame(1, &data(1, 3, LOSSLESS, 0));
-            }
-            bed.send_frame(2, &data(2, 3, OTHER, 0));
-        });
-        at = at + FRAME_TIME * 2;
-    }
+    script.every(PAUSED.0 + us(10_000), FRAME_TIME * 2, offered(), |bed, _| {
+        if bed.asked_last(1, LOSSLESS).is_none() {
+            bed.send_frame(1, &data(1, 3, LOSSLESS, 0));
+        }
+        bed.send_frame(2, &data(2, 3, OTHER, 0));
+    });
+}
+
+/// Frames of the other priority: half a line's worth.
+fn offered() -> u64 {
+    (PAUSED.1.since(PAUSED.0) - us(10_000)).as_ps().div_ceil(2 * FRAME_TIME.as_ps())
 }
 
 /// PFC-04.
 pub fn paused_is_silent(on: Level) -> Finding {
     let record = RUN.on(on)?;
     same("frames of the paused priority", record.data_within(3, LOSSLESS, PAUSED), 0)?;
-    let offered = (PAUSED.1.since(PAUSED.0) - us(10_000)).as_ps().div_ceil(2 * FRAME_TIME.as_ps());
-    let others = record.data(3, OTHER).count() as u64;
-    same("frames of the other priority", others, offered)?;
+    let others = record.data(3, OTHER).total();
+    same("frames of the other priority", others, offered())?;
     let accepted = record.lane(1, LOSSLESS).rx_frames;
     lies("frames accepted", accepted, SHARED_FRAMES..=SHARED_FRAMES + 2 * HEADROOM_FRAMES)?;
-    same("frames of it once it may go on", record.data(3, LOSSLESS).count() as u64, accepted)?;
+    same("frames of it once it may go on", record.data(3, LOSSLESS).total(), accepted)?;
     let last = record.asked(1, LOSSLESS).last().map_or(1, |(_, quanta)| *quanta);
     same("quanta of the last pause", last, 0)?;
     record.nothing_lost(&[])?;
@@ -135,8 +132,7 @@ pub fn independent_priorities(on: Level) -> Finding {
         let due = from + FRAME_TIME * SHARED_FRAMES + DELAY + CONTROL_TIME;
         near(format!("XOFF {priority}"), first, due, record.within(us(500)))?;
     }
-    Ok("2 and 8 pauses of one frame end each at its own time; 8 priorities are paused each by itself"
-        .to_owned())
+    Ok("2 and 8 pauses of one frame end each at its own time; 8 priorities are paused each by itself".into())
 }
 
 /// Ports and lengths of PFC-09, in quanta.
@@ -185,7 +181,7 @@ fn at_other_rates() -> Result<String> {
             }
         }
     }
-    Ok("also at 100 Mb/s, 8 Gb/s and 10 Gb/s, to the picosecond".to_owned())
+    Ok("also at 100 Mb/s, 8 Gb/s and 10 Gb/s, to the picosecond".into())
 }
 
 fn silent_at(device: &'static str, port: u8, megabits: u64, length: u16) -> Result<()> {
@@ -195,19 +191,18 @@ fn silent_at(device: &'static str, port: u8, megabits: u64, length: u16) -> Resu
     let rest = vast() + &backlog("one", "h1", "h2", "sl = 3\nmessages = 1\nstart = \"50 ms\"");
     let rate_text = format!("{megabits} Mbps");
     let text = Star { nics: 2, duration: "400 ms", rate: &rate_text, rest: &rest, ..STAR };
-    let stage = Stage::new(Level::Engine, &text.text(), device)?;
     let stamped = |at: Instant| Label {
         stamp: Some(Instant::from_ps(at.as_ps() - DELAY.as_ps())),
         ..Label::default()
     };
-    let mut script = Script::default();
-    script.at(ms(1), move |bed| {
-        bed.send_labelled(port, &pfc(1 << LOSSLESS, length).octets, stamped(heard));
-        if device == "s0" {
-            bed.send_labelled(1, &data(1, 2, LOSSLESS, 0).octets, stamped(READY));
-        }
-    });
-    let record = stage.run(script)?;
+    let record = play(Level::Engine, &text.text(), device, |script| {
+        script.at(ms(1), move |bed| {
+            bed.send_labelled(port, &pfc(1 << LOSSLESS, length).octets, stamped(heard));
+            if device == "s0" {
+                bed.send_labelled(1, &data(1, 2, LOSSLESS, 0).octets, stamped(READY));
+            }
+        });
+    })?;
     let first = record.data(port, LOSSLESS).starts(rate).first().copied().unwrap_or(Instant::NEVER);
     let exact = u128::from(length) * 512_000_000 / u128::from(megabits);
     let what = format!("picoseconds of {length} quanta at {megabits} Mb/s, {device}");
@@ -240,10 +235,8 @@ fn released(record: &Record, port: u8) -> Result<Duration> {
 pub fn xon_releases(on: Level) -> Finding {
     let late = released(&*RUN.on(on)?, 15)?;
     if on == Level::Engine {
-        let mut script = Script::default();
-        taken_back(&mut script, (1, 2));
         let text = star(2, "500 ms", "response = \"491 us\"", &roomy(""));
-        released(&Stage::new(on, &text, "s0")?.run(script)?, 2)?;
+        released(&play(on, &text, "s0", |script| taken_back(script, (1, 2)))?, 2)?;
     }
     Ok(format!("the first of 3 frames starts {} us after XON", late.as_ps() / 1_000_000))
 }
@@ -266,7 +259,7 @@ pub fn frame_in_flight(on: Level) -> Finding {
         ensure!(starts.len() == whole && early, "frames at {starts:?}, not {whole}");
     }
     Ok("the frame under way goes whole; none starts at or after the end of the response time"
-        .to_owned())
+        .into())
 }
 
 /// When the NIC has one priority paused and a backlog of another.
@@ -285,10 +278,9 @@ static NIC: Shared<Record> = Shared::new(|on| {
     play(on, &star(2, "5500 ms", "", &rest), "h1", |script| {
         script.at(ms(150), |bed| bed.pfc(1, 1 << LOSSLESS, LONG));
         script.at(ms(800), |bed| bed.pfc(1, 1 << LOSSLESS, 0));
-        for number in 0..AGAIN.1 {
-            let at = AGAIN.0 + QUANTUM * (u64::from(AGAIN_TIME) / 4 * number);
-            script.at(at, |bed| bed.pfc(1, 1 << LOSSLESS, AGAIN_TIME));
-        }
+        script.every(AGAIN.0, QUANTUM * (u64::from(AGAIN_TIME) / 4), AGAIN.1, |bed, _| {
+            bed.pfc(1, 1 << LOSSLESS, AGAIN_TIME);
+        });
         for (at, quanta) in NIC_LENGTHS {
             script.at(at, move |bed| bed.pfc(1, 1 << LOSSLESS, quanta));
         }

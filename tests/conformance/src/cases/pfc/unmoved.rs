@@ -24,10 +24,7 @@ static RUN: Shared<Record> = Shared::new(|on| {
     play(on, &star(8, "700 ms", "obeyed = [3]", &roomy("")), "s0", |script| {
         let empty = MacControl::Pfc(Pfc { reserved: 0, enabled: 0, times: [LONG; 8] });
         for (port, said) in [(2, pfc(1 << 1, LONG)), (4, pause(LONG)), (6, control(empty))] {
-            for number in 0..STORM.1 {
-                let said = said.clone();
-                script.at(STORM.0 + STORM_EVERY * number, move |bed| bed.send_frame(port, &said));
-            }
+            script.every(STORM.0, STORM_EVERY, STORM.1, move |bed, _| bed.send_frame(port, &said));
         }
         script.at(STORM.0, |bed| {
             for psn in 0..FRAMES {
@@ -55,7 +52,7 @@ fn slot(number: usize) -> Instant {
 fn unmoved(record: &Record, port: u8) -> Result<()> {
     let (count, gap) = super::back_to_back(record, port, Instant::ZERO, Instant::NEVER);
     same(format!("frames out of port {port}"), count as u64, FRAMES)?;
-    let ends: Vec<Instant> = record.packets(port).map(|seen| seen.at).collect();
+    let ends = record.packets(port).times();
     let (first, last) = (ends.first().copied(), ends.last().copied());
     let took = last.zip(first).map_or(Duration::ZERO, |(last, first)| last.since(first));
     let line = FRAME_TIME * (FRAMES - 1);

@@ -104,8 +104,8 @@ pub fn seen_at_run_time(on: Level) -> Finding {
             .find(|hold| wiring.end_name(hold.at) == name && hold.tc == 3 && hold.to.is_none());
         hold.map(|hold| hold.from.as_ps())
     });
-    let last = ends.iter().copied().max().flatten();
-    let last = last.ok_or("an output of the circle was not held")?;
+    let last =
+        ends.iter().copied().max().flatten().ok_or("an output of the circle was not held")?;
     let within = (bin * (BINS + 1)).as_ps();
     lies("ps from the last hold", found.at_ps.saturating_sub(last), ..=within)?;
     let events = stuck.events.lines().filter(|line| line.contains("\"deadlock\""));

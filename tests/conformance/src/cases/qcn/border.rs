@@ -56,7 +56,7 @@ pub fn tag_removal(on: Level) -> Finding {
     judge("QCN-07", &stimuli(), &record)?;
     record.nothing_lost(&[])?;
     Ok("removed at edge and interior, not an octet else; kept inside, and on every other priority"
-        .to_owned())
+        .into())
 }
 
 /// QCN-08: tagged frames of each priority on their way in past each defence.
@@ -82,5 +82,5 @@ pub fn defence_modes(on: Level) -> Finding {
         }
     }
     same("frames more", left.count(), 0)?;
-    Ok("edge remaps 3 to 2; disabled, interior and interior-ready keep it".to_owned())
+    Ok("edge remaps 3 to 2; disabled, interior and interior-ready keep it".into())
 }

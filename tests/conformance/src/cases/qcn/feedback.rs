@@ -110,5 +110,5 @@ pub fn fields(_: Level) -> Finding {
         let said = after(before, queue)?.map(|body| (body.q_offset, body.q_delta));
         ensure!(said == Some(owed), "{before} to {queue}: {said:?}, expected {owed:?}");
     }
-    Ok("both signs of both fields, and saturation".to_owned())
+    Ok("both signs of both fields, and saturation".into())
 }

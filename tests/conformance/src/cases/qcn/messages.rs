@@ -188,5 +188,5 @@ pub fn cpid(on: Level) -> Finding {
     ensure!(first == BTreeMap::from(owed), "{first:x?}, expected {owed:x?}");
     let again = names(&*again.on(on)?)?;
     ensure!(first == again, "{first:x?}, after a restart {again:x?}");
-    Ok("port address and priority: four points, four names, the same of a second daemon".to_owned())
+    Ok("port address and priority: four points, four names, the same of a second daemon".into())
 }

@@ -41,14 +41,12 @@ pub fn version(on: Level) -> Finding {
     for (number, ((version, reserved), is_known)) in KINDS.into_iter().enumerate() {
         let what = format!("version {version}, reserved {reserved:#x}");
         let (from, to) = (told(number), told(number + 1));
-        let lost: Vec<_> =
-            record.dropped(1, (from, to)).iter().map(|reason| reason.name()).collect();
-        let expected: &[&str] = if is_known { &[] } else { &["malformed"] };
-        ensure!(lost == expected, "{what}: lost for {lost:?}");
+        let expected: &[_] = if is_known { &[] } else { &[DropReason::Malformed] };
+        same(format!("{what}: drops"), record.dropped(1, (from, to)), expected)?;
         if is_known {
             owed = owed / 4 * 3;
         }
-        let times: Vec<Instant> = record.packets(1).map(|seen| seen.at).collect();
+        let times = record.packets(1).times();
         let mut times = times.into_iter().filter(|at| *at >= from + AFTER && *at < to);
         let first = times.next().ok_or_else(|| format!("{what}: nothing leaves"))?;
         let (last, gaps) = times.fold((first, 0), |(_, gaps), at| (at, gaps + 1));

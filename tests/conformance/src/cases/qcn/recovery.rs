@@ -98,7 +98,7 @@ pub fn decrease(_: Level) -> Finding {
     let nothing = CnmBody { quantized_feedback: 0, cpid, q_offset: 0, q_delta: 0 };
     let heard = point.on_notification(&Notification::Cnm(nothing), ms(0));
     ensure!(heard == Heard::Refused && point.is_released(), "QntzFb 0 was {heard:?}");
-    Ok("63 feedbacks, 40 cuts each, down to rpgMinRate; 0 refused".to_owned())
+    Ok("63 feedbacks, 40 cuts each, down to rpgMinRate; 0 refused".into())
 }
 
 /// QCN-10.

@@ -50,7 +50,7 @@ pub fn lossy_queue_limit(on: Level) -> Finding {
     let control: usize = (1..=OUT).map(|port| record.control(port).count()).sum();
     same("frames of MAC control", control, 0)?;
     for (priority, expected) in [(LOSSY, QUEUE), (LOSSY + 1, QUEUE), (LOSSLESS, QUEUE + 2)] {
-        let left = record.data(OUT, priority).count() as u64;
+        let left = record.data(OUT, priority).total();
         same(format!("frames of priority {priority} that leave"), left, expected)?;
     }
     Ok(format!("{QUEUE} frames fit, the next from either input is lost at the output; no PFC"))
@@ -282,7 +282,7 @@ pub fn zero_headroom(on: Level) -> Finding {
     match stage.run(Script::default()) {
         // It says why itself; 2 is its exit code for a bad configuration. With headroom it ran.
         Err(Failure::Failed(told)) if told.contains("exit status: 2") => {
-            Ok("refused by the scenario, and by switchd before it begins".to_owned())
+            Ok("refused by the scenario, and by switchd before it begins".into())
         }
         Err(other) => Err(Failure::Failed(format!("switchd without headroom ends so: {other:?}"))),
         Ok(_) => Err(Failure::Failed("switchd runs without headroom".to_owned())),

@@ -1,8 +1,8 @@
 //! ROCE-01 to ROCE-04, and what ROCE-06 and ROCE-16 require of a switch: which packets it marks.
 
 use super::dcqcn;
-use super::packets::{CE, odd};
 use crate::ethernet::*;
+use crate::odd::{CE, odd};
 use crate::prelude::*;
 use crate::stimulus::{Expected, Stimulus, judge, schedule};
 use proto::wire::infiniband::{Aeth, Bth, ExtendedHeaders, Opcode, Syndrome};
@@ -164,7 +164,7 @@ pub fn below_and_above(on: Level) -> Finding {
         record.data(port, LOSSLESS).take(THROUGH).that(is_marked).count() * 100 / THROUGH
     });
     for (port, standing) in STANDING {
-        let left = record.data(port, LOSSLESS).count() as u64;
+        let left = record.data(port, LOSSLESS).total();
         same(format!("frames out of port {port}"), left, standing + THROUGH as u64)?;
     }
     same("hundredths marked below Kmin", marks[0], 0)?;
@@ -219,7 +219,7 @@ pub fn curve(_: Level) -> Finding {
         (0..frames).for_each(|_| bench.inject(1, data.clone()));
         bench.pfc(OUT, 1 << LOSSLESS, 0);
         bench.run_for(data.line_size().time_at(RATE) * frames);
-        same("frames that leave", bench.packets(OUT).count() as u64, frames)?;
+        same("frames that leave", bench.packets(OUT).total(), frames)?;
         for (place, sent) in bench.packets(OUT).enumerate() {
             marks[place] += u64::from(is_marked(&sent.frame));
         }

@@ -1,9 +1,9 @@
 //! ROCE-06 to ROCE-08, ROCE-15 and ROCE-16: what a NIC returns for marks, and what it refuses. Each case
 //! has a peer of its own among the played adapters.
 
-use super::packets::{CE, OWN, PAYLOAD, odd};
 use super::{dcqcn, marking};
 use crate::ethernet::*;
+use crate::odd::{CE, OWN, PAYLOAD, odd};
 use crate::prelude::*;
 use crate::stimulus::{Expected, Stimulus, judge, schedule, slot, slot_time};
 use proto::wire::infiniband::{Aeth, Bth, ExtendedHeaders, Opcode, Syndrome};
@@ -119,8 +119,7 @@ fn pacing_marks(on: Level) -> impl Iterator<Item = (u16, u32, Instant)> {
 /// What a CNP says, field by field.
 fn described(frame: &Frame) -> Result<String> {
     verify_icrc(&frame.octets).and_then(|()| verify_checksums(&frame.octets))?;
-    let packet = Packet::parse(&frame.octets)?;
-    let packet = packet.ok_or("no RoCE")?;
+    let packet = Packet::parse(&frame.octets)?.ok_or("no RoCE")?;
     let (dscp, ecn, ends, port) = match packet.network {
         NetworkHeaders::Ipv4(ip, _, udp) => {
             (ip.dscp, ip.ecn, format!("{} to {}", ip.source, ip.destination), udp.source_port)
@@ -182,7 +181,7 @@ fn in_every_form() -> Result<String> {
         );
         same("the CNP", described(&sent[0].frame)?, expected)?;
     }
-    Ok("; field by field in each of 3 forms".to_owned())
+    Ok("; field by field in each of 3 forms".into())
 }
 
 /// Of a NIC that sends data a CNP waits for the frame on the line, and for nothing if data is paused.
@@ -226,8 +225,7 @@ pub fn marks_on_answers(on: Level) -> Finding {
     let codes: Vec<_> = acks.map(|seen| ecn(&seen.frame)).collect();
     same("ECN of ACKs", codes.iter().all(|code| *code == Ecn::NotCapable), true)?;
     same("CNPs obeyed", record.named(1, "rp_cnp_handled"), 1)?;
-    Ok("CE on an ACK and on a CNP draws nothing; on data it draws a CNP beside the ACK, which says Not-ECT"
-        .to_owned())
+    Ok("CE on an ACK and on a CNP draws nothing; on data it draws a CNP beside the ACK, which says Not-ECT".into())
 }
 
 /// ROCE-08.
@@ -237,7 +235,7 @@ pub fn pacing(on: Level) -> Finding {
     let took = frame(&roce(PACED[0], OWN, LOSSLESS, 0), PAYLOAD).line_size().time_at(RATE);
     let mut told = Vec::new();
     for peer in PACED {
-        let here = record.packets(1).within((begin, Instant::NEVER)).that(is_cnp);
+        let here = record.packets(1).since(begin).that(is_cnp);
         let found: Vec<Instant> = here
             .filter(|seen| u16::from(seen.frame.octets[5]) == peer)
             .map(|seen| seen.at)

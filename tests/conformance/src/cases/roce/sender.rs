@@ -1,10 +1,10 @@
-//! ROCE-09 to ROCE-13: what CNPs do to a sender: its rate as the NIC tells it, beside [`super::reference`],
+//! ROCE-09 to ROCE-13: what CNPs do to a sender: its rate as the NIC tells it, beside [`crate::reference`],
 //! and what it sends, read off its line.
 
 use super::dcqcn;
-use super::reference::{Happening, Numbers, Reference};
 use crate::ethernet::*;
 use crate::prelude::*;
+use crate::reference::{Happening, Numbers, Reference};
 use testbed::frames::ethernet::cnp;
 
 /// The line of the cases that read the rate.
@@ -313,7 +313,7 @@ pub fn rate_limiter(on: Level) -> Finding {
         let record = shared.on(on)?;
         // A frame may be late by the one that was under way.
         let from = TOLD + FRAME_TIME * (100 / share * 2);
-        let sent = OnLine::all(record.packets(1).within((from, Instant::NEVER)), RATE);
+        let sent = OnLine::all(record.packets(1).since(from), RATE);
         ensure!(sent.len() >= 20, "only {} frames at {share} %", sent.len());
         let live = record.live.is_some();
         let mean = conforms(&sent[..sent.len().min(200)], RATE.get() * share / 100, live)?;
