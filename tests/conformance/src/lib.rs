@@ -1,6 +1,7 @@
 //! Conformance: what switches and NICs must do, as cases with ids that never change.
 //!
-//! [`cases`] is the register: a row a case (id, levels, script, title, source, note), one file a group.
+//! `cases.toml` is the register: id, levels, title, source and note of each case. [`cases`] reads it and names the
+//! script of each id, one file a group.
 //! [`suite`] chooses cases and runs them, [`report`] formats what came out, [`statement`] writes the
 //! statement of conformance.
 //!
