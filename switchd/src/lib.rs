@@ -12,13 +12,3 @@ pub mod routing;
 mod service_levels;
 pub mod switch;
 mod watchdog;
-
-/// Builds a switch from its configuration as a TOML table, a [`config::SwitchConfig`].
-///
-/// # Errors
-/// If the table has another shape, or if [`switch::Switch::new`] refuses it. The text names the cause.
-pub fn make(table: toml::Table) -> Result<Box<dyn proto::device::Device>, String> {
-    let config: config::SwitchConfig = table.try_into().map_err(|error| error.to_string())?;
-    let switch = switch::Switch::new(config).map_err(|error| error.to_string())?;
-    Ok(Box::new(switch))
-}

@@ -2,15 +2,17 @@
 //! ends, and all are summarised at the end.
 
 use crate::exit::Exit;
-use crate::options::{RunOptions, Seeds, cores};
+use crate::options::{RunOptions, cores};
 use crate::terminal::progress::RunProgress;
 use crate::terminal::summary;
 use dashmap::DashMap;
 use launch::calibration::Calibration;
 use launch::estimate;
-use launch::experiment::{Conditions, Experiment, ExperimentError};
-use launch::{FailureKind, interrupt, substrate, with_sources};
+use launch::experiment::{Conditions, Experiment};
+use launch::{LaunchError, interrupt, substrate, with_sources};
+use proto::congestion::schemes::{self, Scheme};
 use results::run_directory::result::RunResult;
+use scenario::Scenario;
 use scenario::files::Loaded;
 use scenario::render::render;
 use std::num::NonZeroUsize;
@@ -24,17 +26,6 @@ mod sums;
 /// measured with two threads, 20 devices run ten times slower, 44 a fifth faster, 152 three quarters faster.
 const DEVICES_A_THREAD: usize = 64;
 
-/// The runs that a command asks for.
-#[derive(Clone, Debug)]
-pub(crate) struct Plan {
-    /// Options of the command.
-    pub common: RunOptions,
-    /// The command line, for the record.
-    pub line: String,
-    /// One scenario file: the run directory is the folder itself.
-    pub single: bool,
-}
-
 /// One run.
 #[derive(Clone, Debug)]
 struct Task {
@@ -43,31 +34,30 @@ struct Task {
 }
 
 /// How one task ended.
-enum Ending {
-    Done(Box<Experiment>),
-    Failed(ExperimentError),
-}
+type Ending = Result<Box<Experiment>, LaunchError>;
 
-/// The runs of one command.
+/// A task and how it ended.
+type Run<'a> = (&'a Task, Ending);
+
+/// The runs that a command asks for.
 pub(crate) struct Campaign {
-    plan: Plan,
-    host: Calibration,
+    /// Options of the command.
+    pub common: RunOptions,
+    /// The command line, for the record.
+    pub line: String,
+    /// One scenario file: the run directory is the folder itself.
+    pub single: bool,
 }
 
 impl Campaign {
-    /// A campaign on this host.
-    pub(crate) fn new(plan: Plan) -> Campaign {
-        Campaign { plan, host: Calibration::load() }
-    }
-
     /// Makes all runs.
-    pub(crate) fn run(&self, loaded: Vec<Loaded>) -> Exit {
+    pub(crate) fn run(&self, loaded: &[Loaded]) -> Exit {
         interrupt::install_handlers();
-        let tasks = self.tasks(&loaded);
+        let tasks = self.tasks(loaded);
         let live = tasks.iter().any(|task| substrate(task.loaded.scenario.run.backend).is_live);
         let cores = cores();
-        let asked = self.plan.common.threads.map(NonZeroUsize::get);
-        let endings = match tasks.as_slice() {
+        let asked = self.common.threads.map(NonZeroUsize::get);
+        let runs = match tasks.as_slice() {
             [task] => {
                 let devices = task.loaded.scenario.fabric.topology.nodes.len();
                 let worthwhile = (devices / DEVICES_A_THREAD).clamp(1, cores);
@@ -79,53 +69,48 @@ impl Campaign {
                 self.side_by_side(&tasks, (cores / threads).max(1), threads)
             }
         };
-        self.conclude(&tasks, &endings)
+        self.conclude(&runs)
     }
 
     /// One task for each file and seed, in the order of the command line.
     fn tasks(&self, loaded: &[Loaded]) -> Vec<Task> {
+        let common = &self.common;
         let mut tasks = Vec::new();
         for file in loaded {
-            let seeds = match self.plan.common.seeds {
-                None => vec![None],
-                Some(Seeds { first, last }) => (first..=last).map(Some).collect(),
+            let base = match self.single {
+                true => common.out.clone(),
+                false => common.out.as_ref().map(|folder| folder.join(&file.stem)),
             };
-            for seed in seeds {
+            let Some(seeds) = common.seeds.clone() else {
+                tasks.push(Task { loaded: file.clone(), folder: base });
+                continue;
+            };
+            tasks.extend(seeds.map(|seed| {
                 let mut loaded = file.clone();
-                let mut folder = self.plan.common.out.clone();
-                if !self.plan.single {
-                    folder = folder.map(|folder| folder.join(&loaded.stem));
-                }
-                if let Some(seed) = seed {
-                    loaded.scenario.run.seed = seed;
-                    folder = folder.map(|folder| folder.join(format!("seed-{seed}")));
-                }
-                tasks.push(Task { loaded, folder });
-            }
+                loaded.scenario.run.seed = seed;
+                let folder = base.as_ref().map(|folder| folder.join(format!("seed-{seed}")));
+                Task { loaded, folder }
+            }));
         }
         tasks
     }
 
-    fn one_by_one(&self, tasks: &[Task], threads: usize) -> Vec<Ending> {
-        let mut endings = Vec::new();
+    fn one_by_one<'a>(&self, tasks: &'a [Task], threads: usize) -> Vec<Run<'a>> {
+        let mut runs = Vec::new();
         for task in tasks {
             let ending = self.perform(task, threads, false);
             self.show(&ending, task);
-            let stop = matches!(
-                &ending,
-                Ending::Failed(ExperimentError::Launch(error))
-                    if error.kind == FailureKind::Interrupted
-            );
-            endings.push(ending);
-            if stop {
+            let exit = exit_of(&ending);
+            runs.push((task, ending));
+            if exit == Exit::Interrupted {
                 break;
             }
         }
-        endings
+        runs
     }
 
     /// Independent runs, `at_once` of them at the same time. They are printed in the order of the tasks.
-    fn side_by_side(&self, tasks: &[Task], at_once: usize, threads: usize) -> Vec<Ending> {
+    fn side_by_side<'a>(&self, tasks: &'a [Task], at_once: usize, threads: usize) -> Vec<Run<'a>> {
         let next = AtomicUsize::new(0);
         let endings: DashMap<usize, Ending> = DashMap::new();
         let shown = Mutex::new(0);
@@ -146,78 +131,46 @@ impl Campaign {
                 });
             }
         });
-        (0..tasks.len()).filter_map(|index| Some(endings.remove(&index)?.1)).collect()
+        let run = |(index, task)| Some((task, endings.remove(&index)?.1));
+        tasks.iter().enumerate().filter_map(run).collect()
     }
 
     fn perform(&self, task: &Task, threads: usize, quiet: bool) -> Ending {
         let scenario = &task.loaded.scenario;
-        let substrate = substrate(scenario.run.backend);
-        let lab = render(scenario);
-        let mut dilation = 0;
-        if substrate.is_live {
-            let estimate = estimate::live(scenario, &lab, &self.host);
-            dilation = estimate.dilation;
-            eprintln!(
-                "{}: {dilation}× slowed, {:.0} frame-hops/s, about {:.0} s of wall time{}",
-                scenario.name,
-                estimate.frame_hops_per_s,
-                estimate.wall_seconds,
-                if self.host.measured { "" } else { " (host not calibrated: pausebed calibrate)" },
-            );
-        }
-        let phases = lab.phases.iter().map(|phase| (phase.start, phase.name.clone())).collect();
-        let mut bar =
-            RunProgress::new(&scenario.name, lab.fabric.tau, lab.plan.stop, phases, quiet);
         let conditions = Conditions {
-            substrate,
-            dilation,
             threads,
             folder: task.folder.as_deref(),
-            command: self.plan.line.clone(),
-            injections: Vec::new(),
+            ..Conditions::new(substrate(scenario.run.backend), &self.line)
         };
-        let run =
-            Experiment::of(scenario, lab, conditions, &mut |progress| bar.update(progress, quiet));
-        bar.finish();
-        match run {
-            Ok(mut experiment) => {
-                // The files are written, and the summary needs only ports: the rest is freed early.
-                for recording in &mut experiment.outcome.recordings {
-                    recording.edges.clear();
-                }
-                Ending::Done(Box::new(experiment))
-            }
-            Err(error) => Ending::Failed(error),
+        let mut experiment = perform(scenario, conditions, quiet)?;
+        // The files are written, and the summary needs only ports: the rest is freed early.
+        for recording in &mut experiment.outcome.recordings {
+            recording.edges.clear();
         }
+        Ok(Box::new(experiment))
     }
 
     fn show(&self, ending: &Ending, task: &Task) {
         match ending {
-            Ending::Done(experiment) if !self.plan.common.json => {
+            Ok(experiment) if !self.common.json => {
                 println!("{}", summary::text(experiment));
                 if let Some(folder) = &task.folder {
                     println!("  files   {}\n", folder.display());
                 }
             }
-            Ending::Done(_) => {}
-            Ending::Failed(error) => {
-                eprintln!("{}: {}", task.loaded.scenario.name, with_sources(error));
-            }
+            Ok(_) => {}
+            Err(error) => eprintln!("{}: {}", task.loaded.scenario.name, with_sources(error)),
         }
     }
 
     /// Makes the report of every run with files, together with its baseline if that was run too.
     ///
     /// A report that cannot be made is a message, and does not change the exit code.
-    fn report(&self, tasks: &[Task], endings: &[Ending]) {
-        if self.plan.common.no_report {
-            return;
-        }
-        for (task, ending) in tasks.iter().zip(endings) {
-            let (Some(folder), Ending::Done(experiment)) = (&task.folder, ending) else { continue };
-            let baseline = baseline(task, &experiment.result, tasks, endings);
-            match report::write(folder, baseline) {
-                Ok(file) if !self.plan.common.json => println!("report  {}", file.display()),
+    fn report(&self, runs: &[Run<'_>]) {
+        for (task, ending) in runs {
+            let (Some(folder), Ok(experiment)) = (&task.folder, ending) else { continue };
+            match report::write(folder, baseline(task, &experiment.result, runs)) {
+                Ok(file) if !self.common.json => println!("report  {}", file.display()),
                 Ok(_) => {}
                 Err(error) => eprintln!("{}: no report: {error}", task.loaded.scenario.name),
             }
@@ -225,25 +178,31 @@ impl Campaign {
     }
 
     /// Prints the summary, writes `suite.json`, and returns the exit code.
-    fn conclude(&self, tasks: &[Task], endings: &[Ending]) -> Exit {
-        let results: Vec<&RunResult> = endings
-            .iter()
-            .filter_map(|ending| match ending {
-                Ending::Done(experiment) => Some(&experiment.result),
-                Ending::Failed(_) => None,
-            })
-            .collect();
-        if self.plan.common.json {
+    fn conclude(&self, runs: &[Run<'_>]) -> Exit {
+        let common = &self.common;
+        let done = runs.iter().filter_map(|(_, ending)| ending.as_ref().ok());
+        let results: Vec<&RunResult> = done.map(|experiment| &experiment.result).collect();
+        if common.json {
             println!("{}", sums::json(&results));
-        } else if self.plan.common.seeds.is_some() {
+        } else if common.seeds.is_some() {
             println!("{}", sums::spread(&results));
-        } else if tasks.len() > 1 {
+        } else if runs.len() > 1 {
             println!("{}", sums::comparison(&results));
         }
-        self.report(tasks, endings);
-        let mut exit = endings.iter().map(exit_of).max().unwrap_or(Exit::Good);
-        if let Some(folder) = self.plan.common.out.as_deref().filter(|_| !self.plan.single)
-            && let Err(error) = sums::write_suite(folder, tasks_and(tasks, endings))
+        if !common.no_report {
+            self.report(runs);
+        }
+        let mut exit = runs.iter().map(|(_, ending)| exit_of(ending)).max().unwrap_or(Exit::Good);
+        let rows = runs.iter().map(|(task, ending)| sums::Row {
+            stem: &task.loaded.stem,
+            folder: task.folder.as_deref().unwrap_or(Path::new("")),
+            result: ending
+                .as_ref()
+                .map(|experiment| &experiment.result)
+                .map_err(|error| with_sources(error)),
+        });
+        if let Some(folder) = common.out.as_deref().filter(|_| !self.single)
+            && let Err(error) = sums::write_suite(folder, &rows.collect::<Vec<_>>())
         {
             eprintln!("cannot write {}: {error}", folder.join("suite.json").display());
             exit = exit.max(Exit::Host);
@@ -252,47 +211,57 @@ impl Campaign {
     }
 }
 
+/// Runs a scenario with its progress on standard error. A live run is slowed down as this host needs it.
+pub(crate) fn perform(
+    scenario: &Scenario,
+    mut conditions: Conditions<'_>,
+    quiet: bool,
+) -> Result<Experiment, LaunchError> {
+    let lab = render(scenario);
+    if conditions.substrate.is_live {
+        let host = Calibration::load();
+        let estimate = estimate::live(scenario, &lab, &host);
+        conditions.dilation = estimate.dilation;
+        eprintln!(
+            "{}: {}× slowed, {:.0} frame-hops/s, about {:.0} s of wall time{}",
+            scenario.name,
+            estimate.dilation,
+            estimate.frame_hops_per_s,
+            estimate.wall_seconds,
+            if host.measured { "" } else { " (host not calibrated: pausebed calibrate)" },
+        );
+    }
+    let mut bar = RunProgress::new(&scenario.name, &lab, quiet);
+    let run = Experiment::of(scenario, lab, conditions, &mut |progress| bar.update(progress));
+    bar.finish();
+    run
+}
+
 /// The run directory of the baseline of a run, with the same seed: that of the scenario that it names, or that of
-/// the same experiment without a scheme, whose name differs only in the scheme.
-fn baseline<'a>(
-    task: &Task,
-    result: &RunResult,
-    tasks: &'a [Task],
-    endings: &[Ending],
-) -> Option<&'a Path> {
+/// the same experiment without congestion control, whose name differs only in the scheme.
+fn baseline<'a>(task: &Task, result: &RunResult, runs: &'a [Run<'_>]) -> Option<&'a Path> {
     fn stem(result: &RunResult) -> Option<&str> {
         result.scenario.strip_suffix(result.scheme.as_str())
     }
+    let is_controlled =
+        |result: &RunResult| schemes::find(&result.scheme).is_some_and(Scheme::controls_senders);
     let is_baseline = |other: &RunResult| match &task.loaded.scenario.baseline {
         Some(name) => other.scenario == *name,
         None => {
-            let has_scheme = result.scheme != "none" && other.scheme == "none";
-            has_scheme && stem(result).is_some() && stem(other) == stem(result)
+            let differs = is_controlled(result) && !is_controlled(other);
+            differs && stem(result).is_some() && stem(other) == stem(result)
         }
     };
-    let found = tasks.iter().zip(endings).find(|(_, ending)| match ending {
-        Ending::Done(other) => other.result.seed == result.seed && is_baseline(&other.result),
-        Ending::Failed(_) => false,
+    let found = runs.iter().find(|(_, ending)| {
+        let other = ending.as_ref().map(|experiment| &experiment.result);
+        other.is_ok_and(|other| other.seed == result.seed && is_baseline(other))
     });
     found.and_then(|(task, _)| task.folder.as_deref())
 }
 
-/// The folder and the result of each task.
-fn tasks_and<'a>(tasks: &'a [Task], endings: &'a [Ending]) -> Vec<sums::Row<'a>> {
-    let rows = tasks.iter().zip(endings).map(|(task, ending)| sums::Row {
-        stem: &task.loaded.stem,
-        folder: task.folder.as_deref().unwrap_or(Path::new("")),
-        result: match ending {
-            Ending::Done(experiment) => Ok(&experiment.result),
-            Ending::Failed(error) => Err(with_sources(error)),
-        },
-    });
-    rows.collect()
-}
-
 fn exit_of(ending: &Ending) -> Exit {
     match ending {
-        Ending::Done(experiment) => experiment.result.verdict.into(),
-        Ending::Failed(error) => error.into(),
+        Ok(experiment) => experiment.result.verdict.into(),
+        Err(error) => error.kind.into(),
     }
 }

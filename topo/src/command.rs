@@ -1,11 +1,12 @@
 //! The command line: one file for each command. Data goes to standard output, messages go to standard error.
 
-use crate::exit::Outcome;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 use emulation::wiring::NodeKind;
+use nicd::nic::Nic;
 use std::ffi::OsString;
 use std::process::ExitCode;
+use switchd::switch::Switch;
 
 mod calibrate;
 mod check;
@@ -25,7 +26,6 @@ mod report;
 mod run;
 mod schemes;
 mod serve;
-mod suite;
 mod sweep;
 mod tune;
 mod validate;
@@ -54,7 +54,7 @@ enum Command {
     /// Run a scenario and show it in browsers while it lasts.
     Serve(serve::Options),
     /// Run every scenario file of a folder.
-    Suite(suite::Options),
+    Suite(run::Suite),
     /// Run a scenario over values of its keys, and make a table and a figure.
     Sweep(sweep::Options),
     /// Search parameters of a scheme that restore cold traffic, and are fair and stable.
@@ -133,79 +133,54 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
     // For bad usage and for help clap ends the process, with 2 and 0.
     let Arguments { command, extcap } = Arguments::parse_from(arguments);
     let outcome = match command {
-        Some(Command::Switchd(part)) => {
-            return daemon::main(NodeKind::Switch, part.arguments.into_iter(), switchd::make);
-        }
-        Some(Command::Nicd(part)) => {
-            return daemon::main(NodeKind::Nic, part.arguments.into_iter(), nicd::make);
-        }
-        Some(command) => run_command(&command, &line),
         None => extcap::run(&extcap).unwrap_or_else(|| {
             let kind = ErrorKind::MissingSubcommand;
             Arguments::command().error(kind, "a command is needed: pausebed --help").exit()
         }),
+        Some(command) => match command {
+            Command::Switchd(part) => {
+                return daemon::main(NodeKind::Switch, part.arguments.into_iter(), Switch::new);
+            }
+            Command::Nicd(part) => {
+                return daemon::main(NodeKind::Nic, part.arguments.into_iter(), Nic::new);
+            }
+            Command::Demo(options) => demo::run(&options, &line),
+            Command::Run(options) => run::run(&options, &line),
+            Command::Serve(options) => serve::run(&options, &line),
+            Command::Suite(options) => run::suite(&options, &line),
+            Command::Sweep(options) => sweep::run(&options, &line),
+            Command::Tune(options) => tune::run(&options, &line),
+            Command::Validate(options) => Ok(validate::run(&options)),
+            Command::Schemes(options) => Ok(schemes::run(&options)),
+            Command::Check(options) => check::run(&options),
+            Command::Compare(options) => compare::run(&options),
+            Command::Report(options) => report::run(&options),
+            Command::Export(options) => export::run(&options),
+            Command::Calibrate(options) => calibrate::run(&options, &line),
+            Command::Doctor(options) => doctor::run(&options),
+            Command::Compose(options) => compose::run(&options),
+            Command::Graph(options) => graph::run(&options),
+            Command::Replay(options) => replay::run(&options, &line),
+            Command::Verify(options) => verify::run(&options),
+            Command::Decode(options) => decode::run(&options),
+            Command::Encode(options) => encode::run(&options),
+            Command::Wireshark(options) => wireshark::run(&options),
+            Command::Up(options) => lab::up::run(&options),
+            Command::Status(options) => lab::status::run(&options),
+            Command::Show(options) => lab::show::run(&options),
+            Command::Clear(options) => lab::change::clear(&options),
+            Command::Set(options) => lab::change::set(&options),
+            Command::Fault(options) => lab::change::fault(&options),
+            Command::Traffic(options) => lab::change::traffic(&options),
+            Command::Capture(options) => lab::capture::run(&options),
+            Command::Logs(options) => lab::logs::run(&options),
+            Command::Down(options) => lab::down::run(&options),
+            Command::Keep(options) => lab::up::keep(&options),
+        },
     };
     let exit = outcome.unwrap_or_else(|failure| {
         eprintln!("{}", failure.message);
         failure.exit
     });
     ExitCode::from(exit as u8)
-}
-
-fn run_command(command: &Command, line: &str) -> Outcome {
-    match command {
-        Command::Demo(options) => demo::run(options, line),
-        Command::Run(options) => run::run(options, line),
-        Command::Serve(options) => serve::run(options, line),
-        Command::Suite(options) => suite::run(options, line),
-        Command::Sweep(options) => sweep::run(options, line),
-        Command::Tune(options) => tune::run(options, line),
-        Command::Validate(options) => Ok(validate::run(options)),
-        Command::Schemes(options) => Ok(schemes::run(options)),
-        Command::Check(options) => check::run(options),
-        Command::Compare(options) => compare::run(options),
-        Command::Report(options) => report::run(options),
-        Command::Export(options) => export::run(options),
-        Command::Calibrate(options) => calibrate::run(options, line),
-        Command::Doctor(options) => doctor::run(options),
-        Command::Compose(options) => compose::run(options),
-        Command::Graph(options) => graph::run(options),
-        Command::Replay(options) => replay::run(options, line),
-        Command::Verify(options) => verify::run(options),
-        Command::Decode(options) => decode::run(options),
-        Command::Encode(options) => encode::run(options),
-        Command::Wireshark(options) => wireshark::run(options),
-        Command::Up(options) => lab::up::run(options),
-        Command::Status(options) => lab::status::run(options),
-        Command::Show(options) => lab::show::run(options),
-        Command::Clear(options) => lab::change::clear(options),
-        Command::Set(options) => lab::change::set(options),
-        Command::Fault(options) => lab::change::fault(options),
-        Command::Traffic(options) => lab::change::traffic(options),
-        Command::Capture(options) => lab::capture::run(options),
-        Command::Logs(options) => lab::logs::run(options),
-        Command::Down(options) => lab::down::run(options),
-        Command::Keep(options) => lab::up::keep(options),
-        Command::Switchd(_) | Command::Nicd(_) => unreachable!("the caller runs daemons"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn options_of_an_extcap_stand_in_place_of_a_command() {
-        let parse = |line: &str| Arguments::try_parse_from(line.split(' ')).expect("good usage");
-        for line in [
-            "p --extcap-interfaces --extcap-version=4.0",
-            "p --capture --extcap-interface x --fifo f",
-        ] {
-            assert!(parse(line).command.is_none(), "{line}");
-        }
-        for line in ["p wireshark install --extcap-dir x", "p capture leaf1:4", "p status"] {
-            assert!(parse(line).command.is_some(), "{line}");
-        }
-        assert!(Arguments::try_parse_from(["p"]).is_err());
-    }
 }

@@ -1,6 +1,5 @@
 //! Exit codes of the program, and the failures that lead to them.
 
-use launch::experiment::ExperimentError;
 use launch::lab::client::ClientError;
 use launch::{FailureKind, LaunchError, with_sources};
 use results::verdict::Verdict;
@@ -81,15 +80,6 @@ impl From<FailureKind> for Exit {
     }
 }
 
-impl From<&ExperimentError> for Exit {
-    fn from(error: &ExperimentError) -> Exit {
-        match error {
-            ExperimentError::Launch(error) => error.kind.into(),
-            ExperimentError::Write(_) | ExperimentError::Folder(..) => Exit::Host,
-        }
-    }
-}
-
 impl From<Verdict> for Exit {
     fn from(verdict: Verdict) -> Exit {
         match verdict {
@@ -103,12 +93,6 @@ impl From<Verdict> for Exit {
 impl From<LaunchError> for Failure {
     fn from(error: LaunchError) -> Failure {
         Failure::new(error.kind.into(), with_sources(&error))
-    }
-}
-
-impl From<ExperimentError> for Failure {
-    fn from(error: ExperimentError) -> Failure {
-        Failure::new((&error).into(), with_sources(&error))
     }
 }
 

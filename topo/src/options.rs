@@ -2,6 +2,7 @@
 
 use launch::BACKENDS;
 use std::num::NonZeroUsize;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 /// Overrides of keys of a scenario file.
@@ -66,12 +67,8 @@ impl RunOptions {
     }
 }
 
-/// A range of seeds, both ends included.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Seeds {
-    pub first: u64,
-    pub last: u64,
-}
+/// The seeds of a series of runs; at least one.
+pub(crate) type Seeds = RangeInclusive<u64>;
 
 /// Reads `1..10`.
 ///
@@ -82,11 +79,7 @@ pub(crate) fn seeds(text: &str) -> Result<Seeds, String> {
     let number =
         |text: &str| text.trim_start_matches('=').parse::<u64>().map_err(|e| e.to_string());
     let (first, last) = (number(first)?, number(last)?);
-    if first > last {
-        Err("the first is above the last".to_owned())
-    } else {
-        Ok(Seeds { first, last })
-    }
+    if first > last { Err("the first is above the last".to_owned()) } else { Ok(first..=last) }
 }
 
 /// The number of cores that this process may use.

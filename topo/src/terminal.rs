@@ -4,6 +4,5 @@ pub mod lab;
 pub mod progress;
 pub mod replay;
 mod sparkline;
-pub mod spinner;
 pub mod summary;
 pub mod table;

@@ -20,8 +20,8 @@ mod routes;
 pub mod families;
 pub mod view;
 
-pub(super) use handle::{AdminHandle, OrderReceiver, orders};
-pub use handle::{CaptureRequest, ProcessInfo};
+pub use handle::CaptureRequest;
+pub(super) use handle::{AdminHandle, OrderReceiver, ProcessInfo, orders};
 pub use names::OwnNames;
 pub use routes::{Fault, Flows, LinkChange, Problem, TrafficChange, TrafficChanged};
 
@@ -37,7 +37,7 @@ use std::future::pending;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::unix::net::UnixListener;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -61,24 +61,9 @@ const BODY_MAX: usize = 16 * 1024;
 /// The open sockets, before the run starts.
 #[derive(Debug)]
 pub(crate) struct AdminSockets {
-    file: Option<BoundSocket>,
+    /// A Unix socket, whose file is removed at the end.
+    file: Option<(UnixListener, PathBuf)>,
     gate: Option<TokenGate>,
-}
-
-/// A Unix socket, whose file is removed at the end.
-#[derive(Debug)]
-struct BoundSocket {
-    listener: UnixListener,
-    file: PathBuf,
-}
-
-impl BoundSocket {
-    /// Listens at `file`, which must not exist.
-    fn open(file: &Path) -> io::Result<BoundSocket> {
-        let listener = UnixListener::bind(file)?;
-        listener.set_nonblocking(true)?;
-        Ok(BoundSocket { listener, file: file.to_owned() })
-    }
 }
 
 impl AdminSockets {
@@ -86,9 +71,14 @@ impl AdminSockets {
     ///
     /// # Errors
     /// Those of the system.
-    pub fn open(told: &AdminConfig, host: IpAddr) -> io::Result<AdminSockets> {
-        let gate = told.tcp.as_ref().map(|tcp| TokenGate::open(host, tcp)).transpose()?;
-        let file = told.socket.as_deref().map(BoundSocket::open).transpose()?;
+    pub fn open(config: &AdminConfig, host: IpAddr) -> io::Result<AdminSockets> {
+        let gate = config.tcp.as_ref().map(|tcp| TokenGate::open(host, tcp)).transpose()?;
+        let bind = |file: &PathBuf| -> io::Result<_> {
+            let listener = UnixListener::bind(file)?;
+            listener.set_nonblocking(true)?;
+            Ok((listener, file.clone()))
+        };
+        let file = config.socket.as_ref().map(bind).transpose()?;
         Ok(AdminSockets { file, gate })
     }
 
@@ -115,10 +105,10 @@ impl AdminServer {
         let (over, ended) = oneshot::channel();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let AdminSockets { file, gate } = socket;
-        let (listener, file) = file.map(|bound| (bound.listener, bound.file)).unzip();
+        let (listener, file) = file.unzip();
         let answer = move || {
             stand_back();
-            privileges::drop_all().expect("dropping rights is always permitted");
+            privileges::drop_all();
             runtime.block_on(async {
                 tokio::select! {
                     done = serve(listener, gate, handle) => {
@@ -158,21 +148,14 @@ async fn serve(
     let by_token = gate.map(|gate| gate.guard(router.clone())).transpose()?;
     let listener = listener.map(tokio::net::UnixListener::from_std).transpose()?;
     let by_file = listener.map(|listener| (listener, router));
-    tokio::join!(accept_at(by_file), accept_at(by_token));
+    tokio::join!(accept(by_file), accept(by_token));
     Ok(())
 }
 
-/// Accepts connections at a socket, if there is one.
-async fn accept_at(door: Option<(impl Listener, axum::Router)>) {
-    match door {
-        Some((listener, router)) => accept(listener, router).await,
-        None => pending().await,
-    }
-}
-
-/// Accepts connections at a steady pace. A connection beyond the limit is closed at once: its client can retry,
-/// whereas a queue would let silent clients block others.
-async fn accept(mut listener: impl Listener, router: axum::Router) {
+/// Accepts connections at a socket, if there is one, at a steady pace. A connection beyond the limit is closed at
+/// once: its client can retry, whereas a queue would let silent clients block others.
+async fn accept(socket: Option<(impl Listener, axum::Router)>) {
+    let Some((mut listener, router)) = socket else { return pending().await };
     let permits = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     let mut pace = interval(ACCEPT_EVERY);
     pace.set_missed_tick_behavior(MissedTickBehavior::Delay);

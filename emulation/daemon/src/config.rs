@@ -1,6 +1,6 @@
 //! The configuration of a daemon: one TOML file a process.
 
-use crate::error::{BoxedError, DaemonError};
+use crate::error::{BoxedError, Context, DaemonError};
 use crate::token::Token;
 use capture::{Capture, CapturePlan};
 use emulation::cable::Carrier;
@@ -22,7 +22,6 @@ pub struct PortInterface {
     /// The port.
     pub at: End,
     /// File of the interface's network namespace; that of the process if `None`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespace: Option<PathBuf>,
     /// The interface's name there.
     pub name: String,
@@ -33,10 +32,8 @@ pub struct PortInterface {
 #[serde(deny_unknown_fields)]
 pub struct AdminConfig {
     /// Path of the Unix socket to listen at.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub socket: Option<PathBuf>,
     /// Access by TCP; none if `None`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tcp: Option<TcpConfig>,
 }
 
@@ -48,7 +45,6 @@ pub struct TcpConfig {
     #[serde(default)]
     pub port: u16,
     /// The name by which clients call this host, in addition to its address.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The token that clients must show.
     pub token: Token,
@@ -80,7 +76,6 @@ pub struct DaemonConfig {
     #[serde(default = "loopback")]
     pub bind: IpAddr,
     /// Directory for Unix sockets.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub socket_dir: Option<PathBuf>,
     /// With packet sockets: the interface of each of this process's ports that has a cable.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -92,19 +87,15 @@ pub struct DaemonConfig {
     #[serde(default = "datagram_max")]
     pub datagram_max: usize,
     /// Octets of receive buffer to request; the host's maximum if `None`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receive_buffer: Option<usize>,
     /// Request SCHED_FIFO for the data plane.
     #[serde(default)]
     pub realtime: bool,
     /// The ports to capture; those of other processes are ignored.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capture: Option<CapturePlan>,
     /// A capture whose frames are fed to this process's ports, see [`crate::feed`].
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub feed: Option<PathBuf>,
     /// Where to accept administration requests, see [`crate::admin`].
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub admin: Option<AdminConfig>,
     /// When to stop and what to record.
     pub plan: RecordingPlan,
@@ -122,13 +113,16 @@ const fn datagram_max() -> usize {
     DATAGRAM_MAX
 }
 
+/// Makes a device from an entry of `devices`.
+pub(crate) type Make<'a> = &'a dyn Fn(toml::Table) -> Result<Box<dyn Device>, BoxedError>;
+
 impl DaemonConfig {
     /// Reads and checks a file.
     ///
     /// # Errors
     /// If it cannot be read or parsed, or contradicts itself.
     pub fn load(file: &str) -> Result<DaemonConfig, DaemonError> {
-        let text = std::fs::read_to_string(file).map_err(DaemonError::io("cannot read it"))?;
+        let text = std::fs::read_to_string(file).context("cannot read it")?;
         DaemonConfig::parse(&text)
     }
 
@@ -137,7 +131,8 @@ impl DaemonConfig {
     /// # Errors
     /// If it cannot be parsed or contradicts itself.
     pub fn parse(text: &str) -> Result<DaemonConfig, DaemonError> {
-        let config: DaemonConfig = toml::from_str(text)?;
+        let config: DaemonConfig =
+            toml::from_str(text).context("the configuration cannot be parsed")?;
         config.check()?;
         Ok(config)
     }
@@ -168,7 +163,7 @@ impl DaemonConfig {
         } else {
             return self.lines().map(|_| ());
         };
-        Err(DaemonError::Config(wrong))
+        Err(DaemonError::Fault(wrong))
     }
 
     /// The nodes of this process, ascending. A device's index is its place here.
@@ -189,21 +184,20 @@ impl DaemonConfig {
     ///
     /// # Errors
     /// The first device that cannot be made, by name.
-    pub(crate) fn make_devices<E: Into<BoxedError>>(
+    pub(crate) fn make_devices(
         &self,
         kind: NodeKind,
-        make: impl Fn(toml::Table) -> Result<Box<dyn Device>, E>,
+        make: Make<'_>,
     ) -> Result<Vec<Box<dyn Device>>, DaemonError> {
         let build = |(node, table): (usize, &toml::Table)| {
             let node = &self.wiring.nodes[node];
             if node.kind != kind {
-                let reason = format!("{} is not of this daemon's kind", node.name);
-                return Err(DaemonError::Config(reason));
+                return Err(DaemonError::Fault(format!(
+                    "{} is not of this daemon's kind",
+                    node.name
+                )));
             }
-            make(table.clone()).map_err(|source| DaemonError::Device {
-                node: node.name.clone(),
-                source: source.into(),
-            })
+            make(table.clone()).context(&node.name)
         };
         self.own_nodes().zip(&self.devices).map(build).collect()
     }
@@ -214,13 +208,8 @@ impl DaemonConfig {
     /// If a capture cannot begin.
     pub(crate) fn make_recorder(&self) -> Result<Recorder, DaemonError> {
         let nodes: Vec<_> = self.own_nodes().collect();
-        let capture = self.capture.as_ref();
-        let capture =
-            capture.map(|plan| Capture::create(plan, &self.wiring, &nodes)).transpose()?;
-        let recorder = Recorder::new(self.plan.clone(), &self.wiring, nodes);
-        Ok(match capture {
-            Some(capture) => recorder.with_tap(capture),
-            None => recorder,
-        })
+        let recorder = Recorder::new(self.plan.clone(), &self.wiring, nodes.clone());
+        let Some(plan) = &self.capture else { return Ok(recorder) };
+        Ok(recorder.with_tap(Capture::create(plan, &self.wiring, &nodes)?))
     }
 }

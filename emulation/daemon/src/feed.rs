@@ -5,7 +5,7 @@
 //! processes read the same file, and each uses the frames for its own ports.
 
 use crate::config::DaemonConfig;
-use crate::error::DaemonError;
+use crate::error::{Context, DaemonError};
 use capture::reader::CaptureReader;
 use capture::{Capture, CaptureError, CapturePlan, CapturedPort, WhenFull};
 use emulation::driver::FedFrame;
@@ -75,15 +75,15 @@ impl DaemonConfig {
     /// If the file cannot be read to its end.
     pub fn fed(&self) -> Result<Vec<FedFrame>, DaemonError> {
         let Some(path) = &self.feed else { return Ok(Vec::new()) };
-        let failed = |source| DaemonError::Feed { file: path.clone(), source };
-        let file = File::open(path).map_err(DaemonError::io(path.display().to_string()))?;
-        let reader = CaptureReader::new(BufReader::new(file)).map_err(failed)?;
+        let name = || path.display().to_string();
+        let file = File::open(path).context(name())?;
+        let reader = CaptureReader::new(BufReader::new(file)).context(name())?;
         let own = self.own_ends();
         let mut fed = Vec::new();
         for captured in reader {
-            let captured = captured.map_err(failed)?;
-            let name = captured.interface.as_deref().unwrap_or_default();
-            if let Some((device, port)) = own.get(name).copied() {
+            let captured = captured.context(name())?;
+            let at_port = captured.interface.as_deref().unwrap_or_default();
+            if let Some((device, port)) = own.get(at_port).copied() {
                 let at = Instant::from_ps(captured.at_ns.saturating_mul(1_000));
                 fed.push(FedFrame { device, port, at, frame: captured.frame });
             }
@@ -92,7 +92,7 @@ impl DaemonConfig {
     }
 
     /// Device and port by the name of every port of this process.
-    fn own_ends(&self) -> BTreeMap<String, (usize, PortNumber)> {
+    pub(crate) fn own_ends(&self) -> BTreeMap<String, (usize, PortNumber)> {
         let ports = self.own_nodes().enumerate().flat_map(|(device, node)| {
             (0..usize::from(self.wiring.nodes[node].ports)).map(move |port| {
                 let port = PortNumber::from_index(port);

@@ -13,7 +13,7 @@
 //! that connection, and the launcher bundles frames according to the path's MTU.
 
 use crate::config::{AdminConfig, DaemonConfig, TcpConfig};
-use crate::error::DaemonError;
+use crate::error::{Context, DaemonError};
 use crate::protocol::{read_line, write_line};
 use crate::token::Token;
 use emulation::cable::shim;
@@ -100,8 +100,7 @@ pub fn join(
         let tcp = TcpConfig { port, name: Some(name), token: Token::told(&token) };
         AdminConfig { socket: None, tcp: Some(tcp) }
     });
-    let what = || format!("no launcher at {address}");
-    let stream = connect(address).map_err(DaemonError::io(what()))?;
+    let stream = connect(address).context(format!("no launcher at {address}"))?;
     let introduced = || -> io::Result<_> {
         stream.set_nodelay(true)?;
         let mut replies = stream.try_clone()?;
@@ -115,7 +114,7 @@ pub fn join(
         write_line(&mut replies, &FromJoining::Join(introduction))?;
         Ok((replies, stream.local_addr()?.ip()))
     };
-    let (mut replies, bind) = introduced().map_err(DaemonError::io(address))?;
+    let (mut replies, bind) = introduced().context(address)?;
     let mut commands = BufReader::new(stream);
     let text = await_configuration(&mut commands, &mut replies)?;
     let config = DaemonConfig { bind, admin, ..DaemonConfig::parse(&text)? };
@@ -127,19 +126,19 @@ fn await_configuration(
     commands: &mut impl BufRead,
     replies: &mut impl io::Write,
 ) -> Result<String, DaemonError> {
-    let broken = || DaemonError::io("the connection to the launcher broke");
+    const BROKEN: &str = "the connection to the launcher broke";
     loop {
         let mut line = String::new();
-        if commands.read_line(&mut line).map_err(broken())? == 0 {
-            return Err(DaemonError::Launcher("the launcher closed the connection".to_owned()));
+        if commands.read_line(&mut line).context(BROKEN)? == 0 {
+            return Err(DaemonError::Fault("the launcher closed the connection".to_owned()));
         }
         match read_line(&line)? {
             ToJoining::Clock => {
                 let clock = FromJoining::Clock(monotonic_ns());
-                write_line(&mut *replies, &clock).map_err(broken())?;
+                write_line(&mut *replies, &clock).context(BROKEN)?;
             }
             ToJoining::Configuration(text) => return Ok(text),
-            ToJoining::Refused(reason) => return Err(DaemonError::Launcher(reason)),
+            ToJoining::Refused(reason) => return Err(DaemonError::Fault(reason)),
         }
     }
 }

@@ -31,10 +31,13 @@ pub use config::{AdminConfig, DaemonConfig, PortInterface, TcpConfig};
 pub use error::{BoxedError, DaemonError, with_sources};
 
 use arguments::Arguments;
+use config::Make;
 use emulation::wiring::NodeKind;
+use error::Context;
 use nix::sys::prctl::{set_name, set_pdeathsig};
 use nix::sys::signal::{SigHandler, Signal, signal};
 use proto::device::Device;
+use serde::de::DeserializeOwned;
 use session::{Ending, serve};
 use std::io::{BufRead, BufReader, Write};
 use std::process::ExitCode;
@@ -48,14 +51,17 @@ const DIED: u8 = 5;
 /// The launcher went away.
 const INTERRUPTED: u8 = 130;
 
-/// Runs a daemon of `kind`, which turns each entry of `devices` into a device with `make`.
+/// The exit code, and the error if there is one.
+type Exit = Result<u8, (u8, DaemonError)>;
+
+/// Runs a daemon of `kind`, which deserializes each entry of `devices` and makes a device of it with `new`.
 ///
 /// `arguments` do not contain the program's name. The exit code is 0 after a report, 2 for bad input, 5 after a failure
 /// and 130 if the launcher went away.
-pub fn main<E: Into<BoxedError>>(
+pub fn main<C: DeserializeOwned, D: Device + 'static, E: Into<BoxedError>>(
     kind: NodeKind,
     arguments: impl Iterator<Item = String>,
-    make: impl Fn(toml::Table) -> Result<Box<dyn Device>, E>,
+    new: fn(C) -> Result<D, E>,
 ) -> ExitCode {
     let (name, process_name) = match kind {
         NodeKind::Switch => ("switchd", c"switchd"),
@@ -63,68 +69,52 @@ pub fn main<E: Into<BoxedError>>(
     };
     // The name that `ps` and `top` show. If it cannot be set, they show the program's.
     let _ = set_name(process_name);
-    ExitCode::from(match Arguments::parse(name, arguments) {
-        Ok(arguments) => start(kind, name, arguments, make),
+    let make = |table: toml::Table| -> Result<Box<dyn Device>, BoxedError> {
+        Ok(Box::new(new(table.try_into()?).map_err(Into::into)?))
+    };
+    let exit = match Arguments::parse(name, arguments) {
+        Ok(arguments) => start(kind, arguments, &make),
         Err(error) => {
             // Without a standard output there is no reader either.
             let _ = error.print();
-            error.exit_code() as u8
+            Ok(error.exit_code() as u8)
         }
-    })
+    };
+    ExitCode::from(exit.unwrap_or_else(|(code, error)| {
+        eprintln!("{name}: {}", with_sources(&error));
+        code
+    }))
 }
 
-fn start<E: Into<BoxedError>>(
-    kind: NodeKind,
-    name: &str,
-    arguments: Arguments,
-    make: impl Fn(toml::Table) -> Result<Box<dyn Device>, E>,
-) -> u8 {
+fn start(kind: NodeKind, arguments: Arguments, make: Make<'_>) -> Exit {
     if let Some(address) = arguments.join {
         let token = std::env::var(join::TOKEN_VARIABLE).unwrap_or_default();
         let process = arguments.process.unwrap_or_default();
-        return match join::join(&address, process, token, arguments.admin) {
-            Ok(joined) => play(kind, name, joined.config, make, joined.commands, joined.replies),
-            Err(error) => fail(name, &error, DIED),
-        };
+        let joined = join::join(&address, process, token, arguments.admin);
+        let join::Joined { config, commands, replies } = joined.map_err(|error| (DIED, error))?;
+        return host(kind, config, make, commands, replies);
     }
     let file = arguments.config.unwrap_or_default();
-    match DaemonConfig::load(&file) {
-        Ok(config) => {
-            attach_to_launcher();
-            let commands = BufReader::new(std::io::stdin());
-            play(kind, name, config, make, commands, std::io::stdout())
-        }
-        Err(error) => fail(&format!("{name}: {file}"), &error, BAD_INPUT),
-    }
-}
-
-/// Prints `error` and returns `code`.
-fn fail(name: &str, error: &DaemonError, code: u8) -> u8 {
-    eprintln!("{name}: {}", with_sources(error));
-    code
+    let config = DaemonConfig::load(&file).context(file).map_err(|error| (BAD_INPUT, error))?;
+    attach_to_launcher();
+    host(kind, config, make, BufReader::new(std::io::stdin()), std::io::stdout())
 }
 
 /// Makes the devices of `config` and serves the launcher until the end.
-fn play<E: Into<BoxedError>>(
+fn host(
     kind: NodeKind,
-    name: &str,
     config: DaemonConfig,
-    make: impl Fn(toml::Table) -> Result<Box<dyn Device>, E>,
+    make: Make<'_>,
     commands: impl BufRead + Send + 'static,
     replies: impl Write,
-) -> u8 {
-    let made = config
-        .make_devices(kind, make)
-        .and_then(|devices| config.make_recorder().map(|recorder| (devices, recorder)));
-    let (devices, mut recorder) = match made {
-        Ok(made) => made,
-        Err(error) => return fail(name, &error, BAD_INPUT),
-    };
-    let snapshots = recorder.listen();
-    match serve(config, devices, (recorder, snapshots), commands, replies) {
-        Ending::Reported => DONE,
-        Ending::LauncherGone => INTERRUPTED,
-        Ending::Failed(error) => fail(name, &error, DIED),
+) -> Exit {
+    let bad = |error| (BAD_INPUT, error);
+    let devices = config.make_devices(kind, make).map_err(bad)?;
+    let recorder = config.make_recorder().map_err(bad)?;
+    match serve(config, devices, recorder, commands, replies) {
+        Ending::Reported => Ok(DONE),
+        Ending::LauncherGone => Ok(INTERRUPTED),
+        Ending::Failed(error) => Err((DIED, error)),
     }
 }
 

@@ -5,35 +5,15 @@
 
 mod calls;
 
-use crate::error::{BoxedError, DaemonError};
-use caps::{CapSet, Capability, CapsHashSet};
-
-/// A right that the daemons or the launcher may need.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Right {
-    /// Create network namespaces and enter them.
-    SysAdmin,
-    /// Create interfaces and configure them.
-    NetAdmin,
-    /// Open packet sockets.
-    NetRaw,
-}
-
-impl Right {
-    const fn capability(self) -> Capability {
-        match self {
-            Right::SysAdmin => Capability::CAP_SYS_ADMIN,
-            Right::NetAdmin => Capability::CAP_NET_ADMIN,
-            Right::NetRaw => Capability::CAP_NET_RAW,
-        }
-    }
-}
+use crate::error::{Context, DaemonError};
+pub use caps::Capability;
+use caps::errors::CapsError;
+use caps::{CapSet, CapsHashSet};
 
 /// The names of those of `rights` that the calling thread does not have, for example `CAP_NET_RAW`.
-pub fn missing(rights: &[Right]) -> Vec<String> {
-    let has =
-        |right: &Right| caps::has_cap(None, CapSet::Effective, right.capability()).unwrap_or(false);
-    rights.iter().filter(|right| !has(right)).map(|right| right.capability().to_string()).collect()
+pub fn missing(rights: &[Capability]) -> Vec<String> {
+    let has = |right| caps::has_cap(None, CapSet::Effective, right).unwrap_or(false);
+    rights.iter().filter(|right| !has(**right)).map(Capability::to_string).collect()
 }
 
 /// The rights to set real-time priority and to lock memory.
@@ -47,34 +27,27 @@ const FOR_THE_DATA_PLANE: [Capability; 3] =
 /// # Errors
 /// If the kernel refuses.
 pub(crate) fn shrink() -> Result<(), DaemonError> {
-    nix::sys::prctl::set_no_new_privs().map_err(refused("no_new_privs"))?;
+    const STEP: &str = "cannot give up rights";
+    nix::sys::prctl::set_no_new_privs().context("no_new_privs").context(STEP)?;
     // Without CAP_SETPCAP the bounding set stays, which no_new_privs has made harmless.
     let _ = caps::clear(None, CapSet::Bounding);
-    keep(&FOR_THE_DATA_PLANE)?;
-    calls::refuse().map_err(refused("seccomp"))
+    keep(&FOR_THE_DATA_PLANE).context("capset").context(STEP)?;
+    calls::refuse().context("seccomp").context(STEP)
 }
 
-/// Gives up all rights of the calling thread.
-///
-/// # Errors
-/// If the kernel refuses.
-pub(crate) fn drop_all() -> Result<(), DaemonError> {
-    keep(&[])
+/// Gives up all rights of the calling thread, which is always permitted.
+pub(crate) fn drop_all() {
+    keep(&[]).expect("dropping rights is always permitted");
 }
 
 /// Reduces the calling thread's rights to those of `kept` that it has.
-fn keep(kept: &[Capability]) -> Result<(), DaemonError> {
-    let had = caps::read(None, CapSet::Permitted).map_err(refused("capget"))?;
+fn keep(kept: &[Capability]) -> Result<(), CapsError> {
+    let had = caps::read(None, CapSet::Permitted)?;
     let kept: CapsHashSet = kept.iter().copied().filter(|right| had.contains(right)).collect();
-    let set = |set, rights: &CapsHashSet| caps::set(None, set, rights).map_err(refused("capset"));
-    caps::clear(None, CapSet::Ambient).map_err(refused("ambient capabilities"))?;
-    set(CapSet::Effective, &kept)?;
-    set(CapSet::Inheritable, &CapsHashSet::new())?;
-    set(CapSet::Permitted, &kept)
-}
-
-fn refused<E: Into<BoxedError>>(what: &'static str) -> impl FnOnce(E) -> DaemonError {
-    move |source| DaemonError::Rights { what, source: source.into() }
+    caps::clear(None, CapSet::Ambient)?;
+    caps::set(None, CapSet::Effective, &kept)?;
+    caps::set(None, CapSet::Inheritable, &CapsHashSet::new())?;
+    caps::set(None, CapSet::Permitted, &kept)
 }
 
 #[cfg(test)]
@@ -95,9 +68,14 @@ mod tests {
         let inside = std::thread::spawn(|| {
             shrink().expect("dropping rights is always permitted");
             let left = status("CapEff");
-            drop_all().expect("dropping rights is always permitted");
+            drop_all();
             let none = ["CapEff", "CapPrm", "CapInh", "CapAmb"].map(status);
-            (left, none, status("NoNewPrivs"), missing(&[Right::NetRaw, Right::SysAdmin]))
+            (
+                left,
+                none,
+                status("NoNewPrivs"),
+                missing(&[Capability::CAP_NET_RAW, Capability::CAP_SYS_ADMIN]),
+            )
         });
         let (left, none, no_new, missing) = inside.join().expect("no panic");
         let data_plane = FOR_THE_DATA_PLANE.iter().map(|right| right.bitmask()).sum::<u64>();

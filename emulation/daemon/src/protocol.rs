@@ -3,7 +3,7 @@
 //! Externally tagged, since serde buffers internally tagged values in a form without 128-bit integers, which
 //! time integrals need.
 
-use crate::error::DaemonError;
+use crate::error::{Context, DaemonError};
 use emulation::driver::{Beat, Report};
 use emulation::recorder::snapshot::BinSnapshot;
 use emulation::timer::Priority;
@@ -42,7 +42,6 @@ pub struct Hello {
     /// Address of its socket: `127.0.0.1:PORT` or a file.
     pub address: String,
     /// Address for administration by TCP, if that is configured.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub admin: Option<SocketAddr>,
     /// Its process id.
     pub pid: u32,
@@ -86,8 +85,8 @@ pub fn write_line(mut to: impl Write, message: &impl Serialize) -> io::Result<()
 /// # Errors
 /// If it is no message of this version.
 pub fn read_line<T: DeserializeOwned>(line: &str) -> Result<T, DaemonError> {
-    let begin = || line.chars().take(60).collect();
-    serde_json::from_str(line).map_err(|source| DaemonError::Message { begin: begin(), source })
+    let begin: String = line.chars().take(60).collect();
+    serde_json::from_str(line).context(format!("cannot parse {begin:?}"))
 }
 
 #[cfg(test)]

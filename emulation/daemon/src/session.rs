@@ -1,10 +1,10 @@
 //! One run of a daemon, from `hello` to `report`, over any pair of pipes.
 
-use super::admin::{self, AdminHandle, AdminServer, OrderReceiver, ProcessInfo};
+use super::admin::{self, AdminHandle, AdminServer, AdminSockets, OrderReceiver, ProcessInfo};
 use super::protocol::{Hello, ToDaemon, ToLauncher, read_line, write_line};
 use super::sockets;
 use crate::config::DaemonConfig;
-use crate::error::{DaemonError, with_sources};
+use crate::error::{Context, DaemonError, with_sources};
 use crate::privileges;
 use emulation::cable::exchange::{Exchange, Session, Sockets};
 use emulation::cable::shim;
@@ -12,7 +12,6 @@ use emulation::clock::Clock;
 use emulation::driver::orders::Order;
 use emulation::driver::{Assignment, Beat, FedFrame, Report, Supervisor, Worker, impairers};
 use emulation::recorder::Recorder;
-use emulation::recorder::snapshot::BinSnapshot;
 use emulation::timer::{permitted_priority, prepare_thread};
 use proto::device::Device;
 use std::any::Any;
@@ -40,11 +39,10 @@ pub enum Ending {
 /// An input of the main thread.
 enum SessionEvent {
     Command(ToDaemon),
-    BadCommand(DaemonError),
     LauncherGone,
     Beat(Beat),
     Done(Box<Report>),
-    Panicked(String),
+    Failed(DaemonError),
 }
 
 /// The worker's end of the channel to the main thread.
@@ -76,105 +74,98 @@ struct Hosted {
     devices: Vec<Box<dyn Device>>,
     sockets: Sockets,
     /// The sockets for administration.
-    admin: Option<admin::AdminSockets>,
+    admin: Option<AdminSockets>,
     recorder: Recorder,
     /// Read before the start, since a long capture takes time.
     fed: Vec<FedFrame>,
 }
 
-/// Runs a daemon whose standard input is `commands` and whose standard output is `replies`. `snapshots` of bins
-/// are sent with the next heartbeat.
+/// Runs a daemon whose standard input is `commands` and whose standard output is `replies`.
 pub fn serve(
     config: DaemonConfig,
     devices: Vec<Box<dyn Device>>,
-    (recorder, snapshots): (Recorder, Option<Receiver<BinSnapshot>>),
+    recorder: Recorder,
     commands: impl BufRead + Send + 'static,
     mut replies: impl Write,
 ) -> Ending {
-    let sockets = match sockets::open(&config) {
-        Ok(sockets) => sockets,
-        Err(error) => return fail(replies, DaemonError::io("no socket")(error)),
-    };
-    let told = config.admin.as_ref();
-    let admin = match told.map(|told| admin::AdminSockets::open(told, config.bind)).transpose() {
-        Ok(admin) => admin,
-        Err(error) => return fail(replies, DaemonError::io("no socket for administration")(error)),
-    };
+    let prepared = prepare(config, devices, recorder);
+    let ended = prepared.and_then(|hosted| converse(hosted, commands, &mut replies));
+    ended.unwrap_or_else(|error| {
+        // If this fails, the launcher has gone away.
+        let _ = write_line(&mut replies, &ToLauncher::Fatal { message: with_sources(&error) });
+        Ending::Failed(error)
+    })
+}
+
+/// Opens the sockets and reads the frames to be fed.
+fn prepare(
+    config: DaemonConfig,
+    devices: Vec<Box<dyn Device>>,
+    recorder: Recorder,
+) -> Result<Hosted, DaemonError> {
+    let sockets = sockets::open(&config).context("no socket")?;
+    let admin = config.admin.as_ref().map(|admin| AdminSockets::open(admin, config.bind));
+    let admin = admin.transpose().context("no socket for administration")?;
     // Nothing after this needs a right, in particular not the handling of what sockets receive.
-    if let Err(error) = privileges::shrink() {
-        return fail(replies, error);
-    }
-    let fed = match config.fed() {
-        Ok(fed) => fed,
-        Err(error) => return fail(replies, error),
-    };
+    privileges::shrink()?;
+    let fed = config.fed()?;
+    Ok(Hosted { config, devices, sockets, admin, recorder, fed })
+}
+
+/// Sends the hello, and then handles events until the end.
+fn converse(
+    mut hosted: Hosted,
+    commands: impl BufRead + Send + 'static,
+    replies: &mut impl Write,
+) -> Result<Ending, DaemonError> {
     let hello = Hello {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         shim_version: shim::VERSION,
-        address: sockets.address(),
-        admin: admin.as_ref().and_then(admin::AdminSockets::address),
+        address: hosted.sockets.address(),
+        admin: hosted.admin.as_ref().and_then(AdminSockets::address),
         pid: std::process::id(),
-        priority: permitted_priority(config.realtime),
+        priority: permitted_priority(hosted.config.realtime),
     };
-    if write_line(&mut replies, &ToLauncher::Hello(hello)).is_err() {
-        return Ending::LauncherGone;
+    if write_line(&mut *replies, &ToLauncher::Hello(hello)).is_err() {
+        return Ok(Ending::LauncherGone);
     }
+    let snapshots = hosted.recorder.listen();
     let (sender, events) = sync_channel(EVENTS_MAX);
     read_commands(commands, sender.clone());
-    let hosted = Hosted { config, devices, sockets, admin, recorder, fed };
-    converse(hosted, &sender, (&events, snapshots), replies)
-}
-
-fn converse(
-    hosted: Hosted,
-    sender: &SyncSender<SessionEvent>,
-    (events, snapshots): (&Receiver<SessionEvent>, Option<Receiver<BinSnapshot>>),
-    mut replies: impl Write,
-) -> Ending {
     let stop = Arc::new(AtomicBool::new(false));
     let mut idle = Some(hosted);
     // The administration server answers until this function returns.
     let mut _admin = None;
     loop {
-        // The reader thread and this one hold senders, so the channel cannot close.
-        let message = match events.recv().expect("this function's caller holds a sender") {
+        let message = match events.recv().expect("this function holds a sender") {
+            SessionEvent::Command(ToDaemon::Stop) if idle.is_some() => {
+                return Err(out_of_order("stop before the start"));
+            }
             SessionEvent::Command(ToDaemon::Stop) => {
-                if idle.is_some() {
-                    return fail(replies, out_of_order("stop before the start"));
-                }
                 stop.store(true, Ordering::Relaxed);
                 continue;
             }
-            SessionEvent::Command(start @ ToDaemon::Start { .. }) => {
-                let Some(hosted) = idle.take() else {
-                    return fail(replies, out_of_order("a second start"));
-                };
-                let link =
-                    WorkerLink { stop: Arc::clone(&stop), events: sender.clone(), orders_in: None };
-                match launch(hosted, start, link) {
-                    Ok(admin) => {
-                        _admin = admin;
-                        continue;
-                    }
-                    Err(error) => return fail(replies, error),
-                }
+            SessionEvent::Command(ToDaemon::Start { epoch, origin_ns, dilation, peers }) => {
+                let hosted = idle.take().ok_or_else(|| out_of_order("a second start"))?;
+                let (stop, events) = (Arc::clone(&stop), sender.clone());
+                let link = WorkerLink { stop, events, orders_in: None };
+                _admin = launch(hosted, epoch, Clock::new(origin_ns, dilation), &peers, link)?;
+                continue;
             }
-            SessionEvent::BadCommand(error) => return fail(replies, error),
-            SessionEvent::LauncherGone => return Ending::LauncherGone,
-            SessionEvent::Panicked(text) => return fail(replies, DaemonError::Panic(text)),
+            SessionEvent::Failed(error) => return Err(error),
+            SessionEvent::LauncherGone => return Ok(Ending::LauncherGone),
             SessionEvent::Beat(beat) => ToLauncher::Beat(beat),
             SessionEvent::Done(report) => ToLauncher::Report(report),
         };
-        for snapshot in snapshots.iter().flat_map(Receiver::try_iter) {
-            if write_line(&mut replies, &ToLauncher::Bin(Box::new(snapshot))).is_err() {
-                return Ending::LauncherGone;
+        let is_last = matches!(message, ToLauncher::Report(_));
+        let bins = snapshots.iter().flat_map(Receiver::try_iter);
+        for message in bins.map(|bin| ToLauncher::Bin(Box::new(bin))).chain([message]) {
+            if write_line(&mut *replies, &message).is_err() {
+                return Ok(Ending::LauncherGone);
             }
         }
-        let last = matches!(message, ToLauncher::Report(_));
-        match write_line(&mut replies, &message) {
-            Err(_) => return Ending::LauncherGone,
-            Ok(()) if last => return Ending::Reported,
-            Ok(()) => {}
+        if is_last {
+            return Ok(Ending::Reported);
         }
     }
 }
@@ -182,31 +173,30 @@ fn converse(
 /// Starts the data plane on a thread of its own, and the administration server.
 fn launch(
     hosted: Hosted,
-    start: ToDaemon,
+    epoch: u32,
+    clock: Clock,
+    peers: &[String],
     mut link: WorkerLink,
 ) -> Result<Option<AdminServer>, DaemonError> {
-    let ToDaemon::Start { epoch, origin_ns, dilation, peers } = start else {
-        return Err(out_of_order("no start"));
-    };
     let Hosted { config, devices, sockets, admin, recorder, fed } = hosted;
     let lines = config.lines()?;
-    let peers = sockets::peers(&config, &peers)?;
-    let clock = Clock::new(origin_ns, dilation);
+    let peers = sockets::peers(&config, peers)?;
     let (bare, datagram_max) = (config.bare, config.datagram_max);
     let session = Session { epoch, peers, datagram_max, bare, clock };
     let exchange = Exchange::new(sockets, session, &lines);
-    let admin = admin.map(|socket| {
+    let admin = admin.map(|sockets| {
         let (orders_out, orders_in) = admin::orders();
         link.orders_in = Some(orders_in);
-        AdminServer::start(socket, AdminHandle::new(info(&config, clock), orders_out))
+        let info = ProcessInfo::new(config.clone(), clock);
+        AdminServer::start(sockets, AdminHandle::new(info, orders_out))
     });
-    let admin = admin.transpose().map_err(DaemonError::io("no thread"))?;
+    let admin = admin.transpose().context("no thread")?;
     let assignment = Assignment {
         process: config.process,
         processes: config.processes,
         clock,
         impairers: impairers(&config.wiring, config.seed),
-        exchange: exchange.map_err(DaemonError::io("no cables"))?,
+        exchange: exchange.context("no cables")?,
         plan: config.plan,
         devices,
         lines,
@@ -215,50 +205,34 @@ fn launch(
     let data_plane = move || {
         let run = || {
             let priority = prepare_thread(config.realtime);
-            give_up_rights();
+            privileges::drop_all();
             let mut worker = Worker::new(assignment, priority);
             fed.into_iter().for_each(|fed| worker.feed(fed));
             worker.run(&link)
         };
         let last = match catch_unwind(AssertUnwindSafe(run)) {
             Ok(report) => SessionEvent::Done(Box::new(report)),
-            Err(payload) => SessionEvent::Panicked(panic_text(payload.as_ref())),
+            Err(payload) => {
+                let text = panic_text(payload.as_ref());
+                SessionEvent::Failed(DaemonError::Fault(format!("the data plane panicked: {text}")))
+            }
         };
         // If the main thread has ended, there is no receiver.
         let _ = link.events.send(last);
     };
     let spawned = thread::Builder::new().name("data-plane".to_owned()).spawn(data_plane);
-    give_up_rights();
-    spawned.map(|_| admin).map_err(DaemonError::io("no thread"))
-}
-
-/// The constant properties of this process, for administration.
-fn info(config: &DaemonConfig, clock: Clock) -> ProcessInfo {
-    ProcessInfo {
-        lab: config.lab.clone(),
-        process: config.process,
-        seed: config.seed,
-        nodes: config.own_nodes().collect(),
-        wiring: config.wiring.clone(),
-        clock,
-        priority: permitted_priority(config.realtime),
-        technology: config.technology,
-    }
-}
-
-/// Gives up the rights of the calling thread, which it does not need.
-fn give_up_rights() {
-    privileges::drop_all().expect("dropping rights is always permitted");
+    privileges::drop_all();
+    spawned.map(|_| admin).context("no thread")
 }
 
 fn read_commands(commands: impl BufRead + Send + 'static, events: SyncSender<SessionEvent>) {
     thread::spawn(move || {
-        give_up_rights();
+        privileges::drop_all();
         for line in commands.lines() {
             let Ok(line) = line else { break };
             let command = match read_line(&line) {
                 Ok(command) => SessionEvent::Command(command),
-                Err(error) => SessionEvent::BadCommand(error),
+                Err(error) => SessionEvent::Failed(error),
             };
             if events.send(command).is_err() {
                 return;
@@ -269,13 +243,7 @@ fn read_commands(commands: impl BufRead + Send + 'static, events: SyncSender<Ses
 }
 
 fn out_of_order(what: &str) -> DaemonError {
-    DaemonError::Launcher(format!("the launcher sent {what}"))
-}
-
-fn fail(mut replies: impl Write, error: DaemonError) -> Ending {
-    // If this fails, the launcher has gone away.
-    let _ = write_line(&mut replies, &ToLauncher::Fatal { message: with_sources(&error) });
-    Ending::Failed(error)
+    DaemonError::Fault(format!("the launcher sent {what}"))
 }
 
 fn panic_text(payload: &(dyn Any + Send)) -> String {

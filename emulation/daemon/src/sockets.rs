@@ -1,7 +1,7 @@
 //! Opens the sockets that a daemon's configuration names, and parses the addresses of its peers.
 
 use crate::config::{DaemonConfig, PortInterface};
-use crate::error::DaemonError;
+use crate::error::{Context, DaemonError};
 use emulation::cable::Carrier;
 use emulation::cable::datagram::Peer;
 use emulation::cable::exchange::Sockets;
@@ -44,7 +44,7 @@ pub fn open(config: &DaemonConfig) -> io::Result<Sockets> {
 pub fn peers(config: &DaemonConfig, addresses: &[String]) -> Result<Vec<Peer>, DaemonError> {
     if addresses.len() != config.processes {
         let reason = format!("{} peers for {} processes", addresses.len(), config.processes);
-        return Err(DaemonError::Launcher(reason));
+        return Err(DaemonError::Fault(reason));
     }
     let peer = match config.carrier {
         Carrier::Udp => udp::peer,
@@ -52,7 +52,7 @@ pub fn peers(config: &DaemonConfig, addresses: &[String]) -> Result<Vec<Peer>, D
         // Each cable has two ends and needs no address.
         Carrier::Packet => return Ok(Vec::new()),
     };
-    let parse = |address: &String| peer(address).map_err(DaemonError::io(address.as_str()));
+    let parse = |address: &String| peer(address).context(address);
     addresses.iter().map(parse).collect()
 }
 

@@ -20,7 +20,7 @@ pub(crate) fn chain() -> Wiring {
     serde_json::from_str(CHAIN).expect("a wiring")
 }
 
-fn config(process: usize, processes: usize, hosts: Vec<usize>) -> DaemonConfig {
+pub(crate) fn config(process: usize, processes: usize, hosts: Vec<usize>) -> DaemonConfig {
     let own = hosts.iter().filter(|host| **host == process).count();
     let text = "lab = \"chain\"\nseed = 1\ntechnology = \"ethernet\"\nprocess = 0\nprocesses = 1\n\
          hosts = []\ndevices = []\n[plan]\ntau = \"2 us\"\nstop = \"400 us\"\nbin = \"20 us\"\nedges = []\nmeasured = []\n\
@@ -44,7 +44,7 @@ impl Daemon {
         let (replies, replies_in) = pipe().expect("a pipe");
         let thread = std::thread::spawn(move || {
             let recorder = config.make_recorder().expect("nothing to capture");
-            serve(config, devices, (recorder, None), BufReader::new(commands_out), replies_in)
+            serve(config, devices, recorder, BufReader::new(commands_out), replies_in)
         });
         Daemon { commands: Some(commands), replies: BufReader::new(replies).lines(), thread }
     }
@@ -213,9 +213,9 @@ fn arguments_and_configurations_that_make_no_sense_are_refused() {
     assert!(with_sources(&few.check().expect_err("no devices")).contains("devices has 0"));
     let unix = DaemonConfig { carrier: Carrier::Unix, ..good.clone() };
     assert!(with_sources(&unix.check().expect_err("no directory")).contains("socket_dir"));
-    let make = |_| Err("no");
-    let other_kind = good.make_devices(NodeKind::Switch, make).err().expect("NICs");
+    let make = |_| Err("no".into());
+    let other_kind = good.make_devices(NodeKind::Switch, &make).err().expect("NICs");
     assert_eq!(other_kind.to_string(), "source is not of this daemon's kind");
-    let refused = good.make_devices(NodeKind::Nic, make).err().expect("no");
+    let refused = good.make_devices(NodeKind::Nic, &make).err().expect("no");
     assert_eq!(with_sources(&refused), "source: no");
 }

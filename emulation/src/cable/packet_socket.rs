@@ -81,6 +81,21 @@ impl Default for ReceiveBuffers {
     }
 }
 
+/// A socket cannot be opened on an interface; the cause is the system's error.
+#[derive(Debug, thiserror::Error)]
+#[error("interface {interface}: {what}")]
+struct OpenError {
+    interface: String,
+    what: &'static str,
+    source: io::Error,
+}
+
+/// Adds the interface and the failed step to an error of the system.
+fn failed_at(interface: &str, what: &'static str) -> impl FnOnce(io::Error) -> io::Error {
+    let interface = interface.to_owned();
+    move |source| io::Error::new(source.kind(), OpenError { interface, what, source })
+}
+
 /// A packet socket.
 #[derive(Debug)]
 pub struct PacketSocket {
@@ -99,20 +114,18 @@ impl PacketSocket {
     /// # Errors
     /// If there is no such interface, or without `CAP_NET_RAW`.
     pub fn open(name: &str) -> io::Result<PacketSocket> {
-        let say = |what: &str, error: io::Error| {
-            io::Error::new(error.kind(), format!("interface {name}: {what}: {error}"))
-        };
-        let index = interface(name).map_err(|error| say("no such interface", error))?.index;
+        let failed = |what| failed_at(name, what);
+        let index = interface(name).map_err(failed("no such interface"))?.index;
         // Without a protocol it receives nothing until all options are set.
         let socket = Socket::new(Domain::PACKET, Type::RAW, None);
-        let socket = socket.map_err(|error| say("no packet socket", error))?;
+        let socket = socket.map_err(failed("no packet socket"))?;
         socket.set_nonblocking(true)?;
         let buffers = widen(&socket)?;
         for option in
             [libc::PACKET_AUXDATA, libc::PACKET_IGNORE_OUTGOING, libc::PACKET_VNET_HDR, BYPASS]
         {
             let set = set_option(&socket, libc::SOL_PACKET, option, &1i32);
-            set.map_err(|error| say("the kernel lacks an option of packet sockets", error))?;
+            set.map_err(failed("the kernel lacks an option of packet sockets"))?;
         }
         set_option(&socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &1i32)?;
         let membership = libc::packet_mreq {
@@ -122,7 +135,7 @@ impl PacketSocket {
             mr_address: [0; 8],
         };
         set_option(&socket, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &membership)?;
-        bind(&socket, &all_frames(index)).map_err(|error| say("cannot listen", error))?;
+        bind(&socket, &all_frames(index)).map_err(failed("cannot listen"))?;
         let name = name.to_owned();
         let (ring, send_ring, cut) = (None, None, Cell::new(0));
         Ok(PacketSocket { socket, name, buffers, ring, send_ring, cut })
@@ -134,10 +147,7 @@ impl PacketSocket {
     /// # Errors
     /// Those of the system.
     pub fn with_ring(self) -> io::Result<PacketSocket> {
-        let ring = Ring::new(&self.socket);
-        let ring = ring.map_err(|error| {
-            io::Error::new(error.kind(), format!("interface {}: no ring: {error}", self.name))
-        })?;
+        let ring = Ring::new(&self.socket).map_err(failed_at(&self.name, "no ring"))?;
         Ok(PacketSocket { ring: Some(ring), ..self })
     }
 

@@ -39,6 +39,13 @@ pub struct Scheme {
     pub shows: Throttling,
 }
 
+impl Scheme {
+    /// Whether it slows senders down. A run whose scheme does not is the baseline of the others.
+    pub fn controls_senders(&self) -> bool {
+        self.name != none::SCHEME.name
+    }
+}
+
 /// What a scheme's messages are called, in the plural.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Signals {

@@ -5,7 +5,7 @@ use super::shared::Evidence;
 use super::stage;
 use super::star::dilation;
 use capture::reader::{CaptureReader, CapturedFrame, ReadError};
-use launch::experiment::{Conditions, Experiment, ExperimentError};
+use launch::experiment::{Conditions, Experiment};
 use launch::substrate;
 use proto::counters::{DeviceReading, LaneCounters, PortReading};
 use proto::events::Direction;
@@ -52,18 +52,12 @@ impl Fabric {
         let scenario = stage::read(text)?;
         let folder = tempfile::tempdir().map_err(Failure::of_host)?;
         let conditions = Conditions {
-            substrate: substrate(backend),
             dilation,
-            threads: 1,
             folder: Some(folder.path()),
-            command: "pausebed check".to_owned(),
-            injections: Vec::new(),
+            ..Conditions::new(substrate(backend), "pausebed check")
         };
         let run = Experiment::run(&scenario, conditions, &mut |_| {});
-        let experiment = run.map_err(|error| match error {
-            ExperimentError::Launch(error) => stage::died(error),
-            other => Failure::Inconclusive(other.to_string()),
-        })?;
+        let experiment = run.map_err(stage::died)?;
         // A run without events has no such file.
         let events =
             std::fs::read_to_string(folder.path().join("events.jsonl")).unwrap_or_default();

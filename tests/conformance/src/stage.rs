@@ -21,8 +21,8 @@ use emulation::driver::evidence;
 use emulation::fidelity::judge;
 use emulation::timer;
 use emulation::wiring::NodeKind;
-use launch::daemons::Cabling;
-use launch::daemons::tester::{self as launched, RunStart, TesterRun, TesterSetup};
+use launch::daemons::tester::{self as launched, RunStart, TesterRun};
+use launch::daemons::{Cabling, Setup};
 use launch::placement::Hosting;
 use launch::virtual_clock::devices;
 use launch::{FailureKind, Job, LaunchError, with_sources};
@@ -33,7 +33,6 @@ use scenario::Scenario;
 use scenario::render::{Lab, render};
 use std::net::{IpAddr, Ipv4Addr};
 use std::num::NonZeroU64;
-use std::path::Path;
 use switchd::config::SwitchConfig;
 use testbed::{Bench, Credits, Neighbour, Script};
 use tester::{Found, Parts, Tester};
@@ -176,16 +175,18 @@ impl Stage {
         let lines = Lines::new(wiring, &hosting.hosts, tester, false)?;
         let neighbours = neighbours(&lab, device)?;
         let scratch = tempfile::tempdir().map_err(Failure::of_host)?;
-        let capture = self.capture.clone();
-        let job = Job { capture, ..job(&self.scenario, &lab, self.dilation, scratch.path()) };
-        let setting = TesterSetup {
-            hosting,
-            cabling: Cabling::on_loopback(&job),
+        let job = Job {
+            dilation: self.dilation,
+            capture: self.capture.clone(),
+            ..Job::new(&self.scenario, &lab, scratch.path())
+        };
+        let setting = Setup {
             address: Some(socket.address().to_owned()),
             receive_buffer: self.receive_buffer,
             environment: self.environment.clone(),
+            ..Setup::new(hosting, Cabling::on_loopback(&job))
         };
-        let (realtime, stop) = (self.scenario.run.realtime, lab.plan.stop);
+        let (realtime, stop) = (job.run.realtime, lab.plan.stop);
         let played = launched::run(&job, setting, move |opening| {
             timer::prepare_thread(realtime);
             aside(opening);
@@ -250,32 +251,6 @@ pub fn play(
 /// What is wrong with it.
 pub fn read(text: &str) -> Result<Scenario> {
     Ok(Scenario::parse(text, &[]).map_err(|faults| faults.in_file("a case"))?)
-}
-
-/// A live run of a scenario, as the scenario wants it, without captures.
-pub fn job<'a>(scenario: &'a Scenario, lab: &'a Lab, dilation: u64, scratch: &'a Path) -> Job<'a> {
-    let run = &scenario.run;
-    Job {
-        lab,
-        name: &scenario.name,
-        seed: run.seed,
-        dilation,
-        threads: 1,
-        placement: run.placement,
-        cables: run.cables,
-        carrier: run.carrier,
-        realtime: run.realtime,
-        awake: run.awake,
-        capture: None,
-        injections: Vec::new(),
-        scratch,
-    }
-}
-
-/// The setup of a run whose tester plays no device, on daemons with default buffers and environment.
-pub fn bystander(hosting: Hosting, cabling: Cabling) -> TesterSetup {
-    let environment = Vec::new();
-    TesterSetup { hosting, cabling, address: None, receive_buffer: None, environment }
 }
 
 /// Why a run brought nothing back: a daemon's death is a failure, the rest the host's fault.

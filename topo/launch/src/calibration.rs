@@ -1,5 +1,6 @@
 //! The capacity of this host, as `pausebed calibrate` measured it or as a cautious default.
 
+use crate::owner::write_json;
 use emulation::timer::{Priority, permitted_priority};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -45,8 +46,7 @@ impl Calibration {
         if let Some(folder) = file.parent() {
             std::fs::create_dir_all(folder)?;
         }
-        let text = serde_json::to_string_pretty(self).map_err(std::io::Error::from)?;
-        std::fs::write(&file, text + "\n")?;
+        write_json(&file, self)?;
         Ok(file)
     }
 }

@@ -19,8 +19,8 @@ use crate::error::OrHost;
 use daemon::token::Token;
 use engine::Docker;
 use file::{ContainerLab, Launcher, PORT, gateway};
+use ipnetwork::Ipv4Network;
 use service::{Engine, Labels};
-use std::net::Ipv4Addr;
 use tokio::net::TcpListener;
 
 /// The environment variable that names the image.
@@ -45,11 +45,12 @@ pub fn secrets() -> Result<(Token, String), LaunchError> {
 }
 
 /// The `n`th choice of a network for the lab `id`: a /24 in 198.18.0.0/15, the block for benchmarks (RFC 2544).
-pub fn subnet(id: &str, n: u32) -> Ipv4Addr {
+pub fn subnet(id: &str, n: u32) -> Ipv4Network {
     const FIRST: u32 = u32::from_be_bytes([198, 18, 0, 0]);
     let start = u32::from_str_radix(id, 16).unwrap_or(0);
     // The last of the 512 networks are free for other uses.
-    Ipv4Addr::from(FIRST + ((start.wrapping_add(n) % SUBNETS) << 8))
+    let first = FIRST + ((start.wrapping_add(n) % SUBNETS) << 8);
+    Ipv4Network::new(first.into(), 24).expect("24 is a prefix")
 }
 
 /// Runs a job.
@@ -64,7 +65,7 @@ pub(crate) fn run(
     let image = image();
     docker.require_image(&image)?;
     docker.remove_leftovers()?;
-    let hosting = Hosting::elsewhere(&job.lab.fabric.wiring, job.placement);
+    let hosting = Hosting::elsewhere(&job.lab.fabric.wiring, job.run.placement);
     let (token, id) = secrets()?;
     let used = docker.subnets()?;
     let mut subnets = (0..SUBNETS).map(|n| subnet(&id, n));
@@ -78,7 +79,7 @@ pub(crate) fn run(
         token: token.text(),
         image: &image,
         subnet,
-        realtime: job.realtime,
+        realtime: job.run.realtime,
         launcher: &Launcher::Outside,
         monitoring: None,
     };

@@ -16,7 +16,7 @@ use super::placement::Hosting;
 use super::{Job, LaunchError, Outcome, Progress, block_on};
 use daemon::PortInterface;
 use emulation::cable::Carrier;
-use session::{Session, SessionOptions};
+use session::Session;
 
 /// What connects the daemons of a run.
 #[derive(Clone, Debug)]
@@ -39,7 +39,7 @@ impl Cabling {
 
     /// Sockets on loopback, of the kind that the scenario asks for.
     pub fn on_loopback(job: &Job<'_>) -> Cabling {
-        Cabling::datagrams(job.carrier)
+        Cabling::datagrams(job.run.carrier)
     }
 
     /// The kind of its cables, as results name it.
@@ -52,10 +52,33 @@ impl Cabling {
     }
 }
 
+/// The processes of a run.
+#[derive(Debug)]
+pub struct Setup {
+    /// The process of each node.
+    pub hosting: Hosting,
+    /// What connects the daemons.
+    pub cabling: Cabling,
+    /// The address of a socket of this program, if it plays the last process.
+    pub address: Option<String>,
+    /// The size of each daemon's receive buffer in octets, instead of the host's maximum.
+    pub receive_buffer: Option<usize>,
+    /// Additional environment variables of each daemon.
+    pub environment: Vec<(String, String)>,
+}
+
+impl Setup {
+    /// A daemon for each process, with the largest buffers and no further variables.
+    pub fn new(hosting: Hosting, cabling: Cabling) -> Setup {
+        let environment = Vec::new();
+        Setup { hosting, cabling, address: None, receive_buffer: None, environment }
+    }
+}
+
 /// The assignment of the devices of `job` to workers on this host.
 fn hosting_here(job: &Job<'_>) -> Hosting {
     let cores = std::thread::available_parallelism().map_or(2, |cores| cores.get());
-    Hosting::new(&job.lab.fabric.wiring, job.placement, cores)
+    Hosting::new(&job.lab.fabric.wiring, job.run.placement, cores)
 }
 
 /// Runs a job with daemons that `cabling` connects.
@@ -68,8 +91,7 @@ pub(crate) fn run(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Outcome, LaunchError> {
     block_on(async {
-        Session::open(job, hosting_here(job), cabling, &SessionOptions::default())?
-            .run(job, progress)
-            .await
+        let setup = Setup::new(hosting_here(job), cabling);
+        Session::open(job, setup, |_| None)?.run(job, progress).await
     })
 }

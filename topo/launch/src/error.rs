@@ -1,6 +1,7 @@
 //! Why a run has no result, with the error that caused it.
 
-use std::error::Error;
+use daemon::BoxedError;
+use results::run_directory::WriteError;
 
 /// What went wrong, in the classes that the exit codes of the program distinguish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +23,7 @@ pub struct LaunchError {
     /// The class of the failure.
     pub kind: FailureKind,
     what: String,
-    source: Option<Box<dyn Error + Send + Sync>>,
+    source: Option<BoxedError>,
 }
 
 impl LaunchError {
@@ -51,7 +52,7 @@ impl LaunchError {
     }
 
     /// The same failure with its cause, for `map_err(LaunchError::host("…").caused())`.
-    pub(crate) fn caused<E: Into<Box<dyn Error + Send + Sync>>>(self) -> impl FnOnce(E) -> Self {
+    pub(crate) fn caused<E: Into<BoxedError>>(self) -> impl FnOnce(E) -> Self {
         move |source| LaunchError { source: Some(source.into()), ..self }
     }
 
@@ -61,13 +62,19 @@ impl LaunchError {
     }
 }
 
+impl From<WriteError> for LaunchError {
+    fn from(WriteError { file, source }: WriteError) -> LaunchError {
+        LaunchError::host(format!("cannot write {}", file.display())).caused()(source)
+    }
+}
+
 /// Turns any error into a failure of the host, as its cause.
 pub(crate) trait OrHost<T> {
     /// The value, or a failure of the host with this message.
     fn or_host(self, what: impl Into<String>) -> Result<T, LaunchError>;
 }
 
-impl<T, E: Into<Box<dyn Error + Send + Sync>>> OrHost<T> for Result<T, E> {
+impl<T, E: Into<BoxedError>> OrHost<T> for Result<T, E> {
     fn or_host(self, what: impl Into<String>) -> Result<T, LaunchError> {
         self.map_err(LaunchError::host(what).caused())
     }

@@ -1,6 +1,8 @@
 //! One run of one scenario: it is launched, measured, judged and written to files.
 
-use crate::{Job, LaunchError, Outcome, Progress, Substrate, remove_leftovers, scratch};
+use crate::error::OrHost;
+use crate::{Job, LaunchError, Outcome, Progress, Substrate};
+use crate::{remove_leftovers, scratch, write_file};
 use capture::{CapturePlan, CapturedPort, WhenFull};
 use emulation::wiring::End;
 use proto::frame::Frame;
@@ -37,6 +39,14 @@ pub struct Conditions<'a> {
     pub injections: Vec<(End, Instant, Frame)>,
 }
 
+impl Conditions<'_> {
+    /// A run on one thread by the command `command`, not slowed down, without files and injected frames.
+    pub fn new(substrate: &'static Substrate, command: &str) -> Conditions<'static> {
+        let (command, injections) = (command.to_owned(), Vec::new());
+        Conditions { substrate, dilation: 1, threads: 1, folder: None, command, injections }
+    }
+}
+
 /// A run with a result.
 #[derive(Debug)]
 pub struct Experiment {
@@ -50,20 +60,6 @@ pub struct Experiment {
     pub nulls: Vec<(String, String)>,
 }
 
-/// Why a run has no result.
-#[derive(Debug, thiserror::Error)]
-pub enum ExperimentError {
-    /// The run failed.
-    #[error(transparent)]
-    Launch(#[from] LaunchError),
-    /// A file could not be written.
-    #[error(transparent)]
-    Write(#[from] WriteError),
-    /// A folder could not be made.
-    #[error("cannot make the folder {0}")]
-    Folder(String, #[source] std::io::Error),
-}
-
 impl Experiment {
     /// Renders a scenario and runs it.
     ///
@@ -73,7 +69,7 @@ impl Experiment {
         scenario: &Scenario,
         conditions: Conditions<'_>,
         progress: &mut dyn FnMut(Progress),
-    ) -> Result<Experiment, ExperimentError> {
+    ) -> Result<Experiment, LaunchError> {
         Experiment::of(scenario, render(scenario), conditions, progress)
     }
 
@@ -86,40 +82,30 @@ impl Experiment {
         lab: Lab,
         conditions: Conditions<'_>,
         progress: &mut dyn FnMut(Progress),
-    ) -> Result<Experiment, ExperimentError> {
-        let folder_error =
-            |at: &Path, error| ExperimentError::Folder(at.display().to_string(), error);
+    ) -> Result<Experiment, LaunchError> {
         if let Some(folder) = conditions.folder {
-            std::fs::create_dir_all(folder).map_err(|error| folder_error(folder, error))?;
+            std::fs::create_dir_all(folder)
+                .or_host(format!("cannot make the folder {}", folder.display()))?;
         }
         remove_leftovers();
-        let scratch = scratch::make().map_err(|error| folder_error(Path::new("scratch"), error))?;
+        let scratch = scratch::make().or_host("cannot make the folder scratch")?;
         let job = Job {
-            lab: &lab,
-            name: &scenario.name,
-            seed: scenario.run.seed,
             dilation: conditions.dilation,
             threads: conditions.threads,
-            placement: scenario.run.placement,
-            cables: scenario.run.cables,
-            carrier: scenario.run.carrier,
-            realtime: scenario.run.realtime,
-            awake: scenario.run.awake,
             capture: capture(scenario, &lab, &conditions),
             injections: conditions.injections.clone(),
-            scratch: scratch.path(),
+            ..Job::new(scenario, &lab, scratch.path())
         };
         let outcome = (conditions.substrate.run)(&job, progress)?;
         let measured = measure(&lab, &outcome);
         let expectations = judge(&lab.expectations, &measured);
         let mut result = describe(scenario, &lab, &conditions, &outcome, &measured, expectations);
-        let nulls: Vec<(String, String)> = measured
-            .iter()
-            .filter_map(|(name, value)| value.as_ref().err().map(|why| (name.clone(), why.clone())))
-            .collect();
+        let nulls = measured.into_iter().filter_map(|(name, value)| Some((name, value.err()?)));
+        let nulls: Vec<(String, String)> = nulls.collect();
         if let Some(folder) = conditions.folder {
             result.files = write_files(folder, &lab, &outcome, &nulls)?;
-            write_scenario(folder, scenario)?;
+            let file = folder.join("scenario.toml");
+            write_file(&file, &scenario.text)?;
             result::write(folder, &result)?;
             junit::write(folder, &result)?;
         }
@@ -251,15 +237,14 @@ fn parameters(scenario: &Scenario) -> Vec<Parameter> {
         };
         let of_key = of_scheme.and_then(|name| keys().find(|key| key.name == name));
         let (standing, source, source_value) = match &setting.origin {
-            Origin::File(None) => (Standing::Stated, own.to_owned(), None),
             Origin::File(Some(comment)) => {
                 let (standing, source) = standing(comment);
                 (standing, source.to_owned(), None)
             }
-            Origin::Override(Some(old)) if *old == setting.value => {
-                (Standing::Stated, own.to_owned(), None)
+            Origin::Override(old) if old.as_ref() != Some(&setting.value) => {
+                (Standing::Differs, "command line".to_owned(), old.clone())
             }
-            Origin::Override(old) => (Standing::Differs, "command line".to_owned(), old.clone()),
+            Origin::File(None) | Origin::Override(_) => (Standing::Stated, own.to_owned(), None),
             Origin::Default => {
                 let source = of_key.map_or("", |key| key.source);
                 (Standing::Default, source.to_owned(), None)
@@ -305,12 +290,6 @@ fn deadlocks(lab: &Lab, outcome: &Outcome) -> Vec<result::DeadlockLine> {
         circle: deadlock.circle.iter().map(|end| lab.fabric.wiring.end_name(*end)).collect(),
     };
     circles(lab, outcome).iter().map(line).collect()
-}
-
-/// Writes the scenario file, so that the run directory contains all that is needed to repeat the run.
-fn write_scenario(folder: &Path, scenario: &Scenario) -> Result<(), WriteError> {
-    let file = folder.join("scenario.toml");
-    std::fs::write(&file, &scenario.text).map_err(|source| WriteError { file, source })
 }
 
 fn write_files(

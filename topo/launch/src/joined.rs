@@ -7,21 +7,20 @@
 use super::daemons::configuration::{daemon_config, not_toml};
 use super::daemons::{Cabling, session::Session};
 use super::placement::Hosting;
-use super::processes::{Daemon, DaemonEvent};
+use super::processes::{Daemon, DaemonEvent, send_line};
 use super::{Job, LaunchError, Outcome, Progress, interrupt, refuse_attached};
 use daemon::DaemonConfig;
 use daemon::join::{FromJoining, Join, ToJoining, boot};
-use daemon::protocol::{read_line, write_line};
+use daemon::protocol::read_line;
 use daemon::token::Token;
 use emulation::cable::exchange::DATAGRAM_MAX;
 use emulation::cable::shim::{self, Shim};
 use emulation::clock::{Stopwatch, monotonic_ns};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
@@ -122,7 +121,7 @@ async fn accept_all(
                     Some(reason) => {
                         eprintln!("{} may not join: {reason}", daemon.from);
                         // A daemon that is gone needs no answer.
-                        let _ = send(&mut daemon.commands, &ToJoining::Refused(reason)).await;
+                        let _ = send_line(&mut daemon.commands, &ToJoining::Refused(reason)).await;
                     }
                 }
             }
@@ -189,7 +188,7 @@ async fn configure(
     let config = daemon_config(job, hosting, &Cabling::UDP, process, None)?;
     let config = DaemonConfig { datagram_max: datagram_max(job, &joined)?, ..config };
     let text = toml::to_string(&config).map_err(not_toml())?;
-    send(&mut joined.commands, &ToJoining::Configuration(text)).await.map_err(lost())?;
+    send_line(&mut joined.commands, &ToJoining::Configuration(text)).await.map_err(lost())?;
     let kind = hosting.kinds[process];
     let mut daemon = Daemon::over(kind, process, joined.commands, joined.output, events);
     daemon.clock_ahead_ns = offset.ahead_ns;
@@ -211,19 +210,19 @@ fn datagram_max(job: &Job<'_>, joined: &JoinedDaemon) -> Result<usize, LaunchErr
 }
 
 async fn clock_of(joined: &mut JoinedDaemon) -> io::Result<ClockOffset> {
-    let mut best: Option<ClockOffset> = None;
+    let mut best = ClockOffset { ahead_ns: 0, within_ns: u64::MAX };
     for _ in 0..CLOCK_ROUNDS {
         let asked = monotonic_ns();
-        send(&mut joined.commands, &ToJoining::Clock).await?;
+        send_line(&mut joined.commands, &ToJoining::Clock).await?;
         let FromJoining::Clock(theirs) = receive(&mut joined.output).await? else {
             return Err(io::Error::other("it did not answer with its clock"));
         };
         let offset = offset(asked, theirs, monotonic_ns());
-        if best.is_none_or(|best| offset.within_ns < best.within_ns) {
-            best = Some(offset);
+        if offset.within_ns < best.within_ns {
+            best = offset;
         }
     }
-    Ok(best.expect("there is at least one round"))
+    Ok(best)
 }
 
 /// The offset from one reading: the other clock was read between both instants of this one.
@@ -239,12 +238,6 @@ async fn receive<T: DeserializeOwned>(output: &mut BufReader<OwnedReadHalf>) -> 
     let mut line = String::new();
     output.take(LINE_MAX).read_line(&mut line).await?;
     read_line(&line).map_err(io::Error::other)
-}
-
-async fn send(commands: &mut OwnedWriteHalf, message: &impl Serialize) -> io::Result<()> {
-    let mut line = Vec::new();
-    write_line(&mut line, message)?;
-    commands.write_all(&line).await
 }
 
 #[cfg(test)]

@@ -4,14 +4,14 @@
 
 use crate::error::OrHost;
 use capture::CapturePlan;
-use emulation::cable::Carrier;
 use emulation::recorder::Recording;
 use emulation::recorder::snapshot::BinSnapshot;
 use proto::units::Instant;
 use results::run_directory::FidelityRow;
 use results::run_directory::result::{Fidelity, OnCables};
+use scenario::Scenario;
 use scenario::render::Lab;
-use scenario::run::{Backend, Cables, Placement};
+use scenario::run::Backend;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -50,30 +50,28 @@ pub const COMMIT: &str = env!("PAUSEBED_COMMIT");
 pub struct Job<'a> {
     /// The rendered scenario: devices, cables, recording plan.
     pub lab: &'a Lab,
-    /// The scenario's name.
+    /// The name of the scenario or of the lab.
     pub name: &'a str,
-    /// The seed of all random numbers.
-    pub seed: u64,
+    /// The table `[run]` of the scenario.
+    pub run: &'a scenario::run::Run,
     /// Wall time over fabric time; not used on the virtual clock.
     pub dilation: u64,
     /// The number of threads on the virtual clock; not used on live substrates.
     pub threads: usize,
-    /// How devices are spread over processes.
-    pub placement: Placement,
-    /// Whether links inside one process are sockets too.
-    pub cables: Cables,
-    /// The kind of the sockets.
-    pub carrier: Carrier,
-    /// Ask for real-time priority.
-    pub realtime: bool,
-    /// Keep the cores of this host out of idle states.
-    pub awake: bool,
     /// The ports to capture, and the file.
     pub capture: Option<CapturePlan>,
     /// Frames from outside: port, arrival in whole nanoseconds, frame.
     pub injections: Vec<(emulation::wiring::End, Instant, proto::frame::Frame)>,
     /// The run's own folder, for configurations and sockets.
     pub scratch: &'a Path,
+}
+
+impl<'a> Job<'a> {
+    /// A run of `scenario`, rendered as `lab`, in real time and without a capture.
+    pub fn new(scenario: &'a Scenario, lab: &'a Lab, scratch: &'a Path) -> Job<'a> {
+        let (name, run, injections) = (&scenario.name, &scenario.run, Vec::new());
+        Job { lab, name, run, dilation: 1, threads: 1, capture: None, injections, scratch }
+    }
 }
 
 /// The progress of a run.

@@ -15,14 +15,14 @@ use super::daemons::{self, Cabling};
 use super::{Job, LaunchError, Outcome, Progress, interfaces, owner};
 use crate::error::OrHost;
 use daemon::PortInterface;
-use daemon::privileges::{self, Right};
+use daemon::privileges::{self, Capability};
 use emulation::cable::Carrier;
 use emulation::cable::interface::{PairEnd, address_of};
 use emulation::cable::namespace::{Namespace, become_owner};
 use emulation::cable::shim::{SendingEnd, Shim};
 use emulation::clock::Stopwatch;
 use emulation::wiring::{Action, End, LinkWiring, Wiring};
-use journal::{Journal, LabInventory};
+use journal::Journal;
 use proto::technology::Technology;
 use scenario::keyfile::problem::did_you_mean;
 use std::io;
@@ -30,7 +30,8 @@ use std::os::fd::AsFd;
 use std::path::PathBuf;
 
 /// The rights that this substrate needs.
-const RIGHTS: [Right; 3] = [Right::SysAdmin, Right::NetAdmin, Right::NetRaw];
+const RIGHTS: [Capability; 3] =
+    [Capability::CAP_SYS_ADMIN, Capability::CAP_NET_ADMIN, Capability::CAP_NET_RAW];
 
 /// Octets that a frame may have beyond a full one: tags, headers of IPv6, the shim.
 const HEADERS_MAX: u64 = 256 + Shim::LENGTH as u64;
@@ -70,16 +71,15 @@ impl LabNetwork {
         let stopwatch = Stopwatch::start();
         let network =
             Network::make(job, &journal).or_host("cannot make namespaces and interfaces")?;
-        journal
-            .enter(LabInventory::of(wiring, &network.interfaces))
-            .or_host("cannot write the journal of the lab")?;
+        let entered = journal.enter(wiring, &network.interfaces);
+        entered.or_host("cannot write the journal of the lab")?;
         eprintln!(
             "lab {}: {} namespaces, {} pairs of interfaces in {:.0} ms; they are listed in {}",
-            journal.lab(),
+            journal.entry.lab,
             network.namespaces.len(),
             wiring.links.len(),
             stopwatch.seconds() * 1e3,
-            journal.file().display(),
+            journal.file.display(),
         );
         let interfaces = network.interfaces.clone();
         let cabling = Cabling { carrier: Carrier::Packet, bare, interfaces };
@@ -107,7 +107,7 @@ fn refuse_unsupported(wiring: &Wiring, bare: bool) -> Result<(), LaunchError> {
     if !bare && !wiring.attached.is_empty() {
         return Err(LaunchError::config("attached interfaces carry only Ethernet"));
     }
-    let known: Vec<String> = interfaces::all().into_iter().map(|one| one.name).collect();
+    let known = interfaces::names();
     let unknown = wiring.attached.iter().find(|one| !known.contains(&one.interface));
     unknown.map_or(Ok(()), |attached| {
         let hint = did_you_mean(&attached.interface, known.iter().map(String::as_str));
@@ -159,7 +159,7 @@ impl Network {
             for (at, far) in [(link.a, link.b), (link.b, link.a)] {
                 let note = format!(
                     "pausebed {}: {} to {}",
-                    journal.lab(),
+                    journal.entry.lab,
                     wiring.end_name(at),
                     wiring.end_name(far)
                 );

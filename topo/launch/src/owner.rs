@@ -1,4 +1,4 @@
-//! ProcessIdentityship of files: the process that they belong to, and the private folder of this user.
+//! Files of launchers: the process that they belong to, and the private folder of this user.
 
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -107,6 +107,14 @@ pub fn private(folder: &Path) -> io::Result<()> {
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, reason));
     }
     Ok(())
+}
+
+/// Writes a value as JSON for people, with a newline at the end.
+///
+/// # Errors
+/// If the file cannot be written.
+pub(crate) fn write_json(file: &Path, value: &impl Serialize) -> io::Result<()> {
+    fs::write(file, serde_json::to_string_pretty(value)? + "\n")
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use daemon::protocol::{ToDaemon, ToLauncher, read_line, write_line};
 use daemon::with_sources;
 use emulation::wiring::NodeKind;
+use serde::Serialize;
 use std::io;
 use std::path::Path;
 use std::process::Stdio;
@@ -14,7 +15,7 @@ use tokio::sync::mpsc::UnboundedSender;
 #[derive(Debug)]
 pub(crate) enum DaemonEvent {
     /// A message.
-    Message(Box<ToLauncher>),
+    Message(ToLauncher),
     /// A line that is no message.
     Malformed(String),
     /// The pipe has ended.
@@ -42,6 +43,20 @@ pub(crate) const fn role(kind: NodeKind) -> &'static str {
         NodeKind::Switch => "switchd",
         NodeKind::Nic => "nicd",
     }
+}
+
+/// Sends a message as a line.
+///
+/// # Errors
+/// If the reader is gone.
+pub(crate) async fn send_line(
+    mut to: impl AsyncWrite + Unpin,
+    message: &impl Serialize,
+) -> io::Result<()> {
+    let mut line = Vec::new();
+    write_line(&mut line, message)?;
+    to.write_all(&line).await?;
+    to.flush().await
 }
 
 impl Daemon {
@@ -85,7 +100,7 @@ impl Daemon {
             let mut lines = output.lines();
             while let Ok(Some(line)) = lines.next_line().await {
                 let message = match read_line::<ToLauncher>(&line) {
-                    Ok(message) => DaemonEvent::Message(Box::new(message)),
+                    Ok(message) => DaemonEvent::Message(message),
                     Err(error) => DaemonEvent::Malformed(with_sources(&error)),
                 };
                 // The receiver is gone when the launcher ends its daemons.
@@ -102,11 +117,7 @@ impl Daemon {
     /// # Errors
     /// If the daemon is gone.
     pub async fn send(&mut self, message: &ToDaemon) -> io::Result<()> {
-        let mut line = Vec::new();
-        write_line(&mut line, message)?;
-        let commands = self.commands.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
-        commands.write_all(&line).await?;
-        commands.flush().await
+        send_line(self.commands.as_mut().ok_or(io::ErrorKind::BrokenPipe)?, message).await
     }
 
     /// Kills the daemon and waits until it is gone.
@@ -124,9 +135,7 @@ impl Daemon {
         let Some(child) = &mut self.child else {
             return "the connection is closed".to_owned();
         };
-        match child.wait().await {
-            Ok(status) => status.to_string(),
-            Err(error) => error.to_string(),
-        }
+        let ended = child.wait().await;
+        ended.map_or_else(|error| error.to_string(), |status| status.to_string())
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
 /// A program that printed its version.
@@ -18,10 +18,18 @@ pub struct Found {
 ///
 /// # Errors
 /// If there is none, or `--version` fails.
+#[expect(clippy::disallowed_methods, reason = "only this crate starts child processes")]
 pub fn tool(name: &str) -> io::Result<Found> {
-    let path = PathBuf::from(name);
-    let version = version(&path)?;
-    Ok(Found { path, version })
+    let mut command = Command::new(name);
+    command.arg("--version").stdin(Stdio::null()).stderr(Stdio::null());
+    let output = command.output()?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    match text.lines().next() {
+        Some(line) if output.status.success() => {
+            Ok(Found { path: name.into(), version: line.trim().to_owned() })
+        }
+        _ => Err(io::Error::other(format!("--version ends with {}", output.status))),
+    }
 }
 
 /// Runs a tool to its end. Returns whether it succeeded, and its standard output; after a failure also its
@@ -35,18 +43,6 @@ pub fn run(name: &str, arguments: &[&OsStr]) -> io::Result<(bool, String)> {
     let good = output.status.success();
     let text = if good { output.stdout } else { [output.stdout, output.stderr].concat() };
     Ok((good, String::from_utf8_lossy(&text).into_owned()))
-}
-
-#[expect(clippy::disallowed_methods, reason = "only this crate starts child processes")]
-fn version(program: &Path) -> io::Result<String> {
-    let mut command = Command::new(program);
-    command.arg("--version").stdin(Stdio::null()).stderr(Stdio::null());
-    let output = command.output()?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    match text.lines().next() {
-        Some(line) if output.status.success() => Ok(line.trim().to_owned()),
-        _ => Err(io::Error::other(format!("--version ends with {}", output.status))),
-    }
 }
 
 /// Runs a tool found by [`tool`] to its end and returns its output.

@@ -38,7 +38,7 @@ pub(crate) fn run(
     let address = std::env::var(LISTEN_VARIABLE).unwrap_or_else(|_| LISTEN.to_owned());
     let wrong = format!("{LISTEN_VARIABLE}: {address:?} is not an address with a port");
     let address = address.parse::<SocketAddr>().or_host(wrong)?;
-    let hosting = Hosting::elsewhere(&job.lab.fabric.wiring, job.placement);
+    let hosting = Hosting::elsewhere(&job.lab.fabric.wiring, job.run.placement);
     let cannot = || format!("cannot listen at {address}");
     block_on(async {
         let listener = TcpListener::bind(address).await.or_host(cannot())?;

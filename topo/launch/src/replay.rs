@@ -19,4 +19,4 @@ pub mod account;
 pub mod feed;
 
 pub use account::Account;
-pub use feed::{Feed, FeedError, Pace, technology_of};
+pub use feed::{Feed, Pace, technology_of};

@@ -26,7 +26,7 @@ pub fn run(job: &Job<'_>, progress: &mut dyn FnMut(Progress)) -> Result<Outcome,
     let lab = job.lab;
     let stopwatch = Stopwatch::start();
     let mut simulator =
-        Simulator::new(&lab.fabric.wiring, devices(lab)?, job.seed).on_threads(job.threads);
+        Simulator::new(&lab.fabric.wiring, devices(lab)?, job.run.seed).on_threads(job.threads);
     for (end, arrives, frame) in &job.injections {
         simulator.inject(*end, frame.clone(), *arrives);
     }

@@ -14,8 +14,8 @@
 use crate::parallel::map_in_parallel;
 use grid::{Axis, Point};
 use judgement::Judged;
-use launch::experiment::{Conditions, Experiment, ExperimentError};
-use launch::substrate;
+use launch::experiment::{Conditions, Experiment};
+use launch::{LaunchError, substrate};
 use outcome::Row;
 use results::verdict::Verdict;
 use scenario::Scenario;
@@ -61,7 +61,7 @@ pub enum SweepError {
     File(String),
     /// A run failed.
     #[error(transparent)]
-    Run(#[from] ExperimentError),
+    Run(#[from] LaunchError),
 }
 
 /// The result of a sweep.
@@ -162,14 +162,7 @@ impl Sweep {
     ) -> Result<Swept, SweepError> {
         let tasks = self.tasks()?;
         let perform = |(point, scenario): &(usize, Scenario)| {
-            let conditions = Conditions {
-                substrate: substrate(Backend::Virtual),
-                dilation: 0,
-                threads: 1,
-                folder: None,
-                command: command.to_owned(),
-                injections: Vec::new(),
-            };
+            let conditions = Conditions::new(substrate(Backend::Virtual), command);
             let run = Experiment::run(scenario, conditions, &mut |_| {});
             ran();
             run.map(|experiment| (*point, experiment.result))

@@ -20,23 +20,21 @@ const SCRIPT: &str =
 const WINDOW_PS: f64 = 60e12;
 
 /// The subject of a page.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub struct PageSubject<'a> {
     /// Its scenario.
     pub scenario: &'a Scenario,
     /// The rendered scenario.
     pub lab: &'a Lab,
-    /// Its fabric for the report's picture.
-    pub graph: &'a Graph,
     /// The substrate and the dilation, as text.
-    pub back_end: &'a str,
+    pub back_end: String,
     /// The journal of the lab, if it is one.
     pub record: Option<&'a LabRecord>,
 }
 
-/// The page of a run before it begins, or of a lab.
-pub fn html(subject: &PageSubject<'_>, state: &LiveState) -> String {
-    let PageSubject { scenario, graph, record, .. } = *subject;
+/// The page of a run before it begins, or of a lab; `graph` is its fabric.
+pub fn html(subject: &PageSubject<'_>, graph: &Graph, state: &LiveState) -> String {
+    let PageSubject { scenario, record, .. } = *subject;
     let drawn = Drawn::of(graph);
     let policy = policy(SCRIPT).replace("img-src data:", "connect-src 'self'; img-src data:");
     let page = html! {

@@ -245,11 +245,10 @@ fn page_of(name: &str) -> (String, serde_json::Value) {
     let subject = page::PageSubject {
         scenario: &scenario,
         lab: &lab,
-        graph: &graph,
-        back_end: "virtual",
+        back_end: "virtual".to_owned(),
         record: None,
     };
-    let page = page::html(&subject, &state);
+    let page = page::html(&subject, &graph, &state);
     let (_, meta) = page.split_once("id=\"pb-meta\">").expect("it has data for its script");
     let (meta, _) = meta.split_once("</script>").expect("the element ends");
     let meta = serde_json::from_str(meta).expect("it is JSON");

@@ -94,7 +94,7 @@ pub fn spread(results: &[&RunResult]) -> String {
 ///
 /// # Errors
 /// If it cannot be written.
-pub fn write_suite(folder: &Path, rows: Vec<Row<'_>>) -> std::io::Result<()> {
+pub fn write_suite(folder: &Path, rows: &[Row<'_>]) -> std::io::Result<()> {
     std::fs::create_dir_all(folder)?;
     let runs: Vec<serde_json::Value> = rows
         .iter()

@@ -8,8 +8,8 @@ use crate::terminal::table::table;
 use emulation::timer::{Priority, permitted_priority};
 use launch::calibration::Calibration;
 use launch::estimate;
-use launch::experiment::{Conditions, Experiment, ExperimentError};
-use launch::{Outcome as RunOutcome, interrupt, substrate};
+use launch::experiment::{Conditions, Experiment};
+use launch::{LaunchError, Outcome as RunOutcome, interrupt, substrate};
 use scenario::Scenario;
 use scenario::render::render;
 use scenario::run::Backend;
@@ -93,7 +93,7 @@ pub(super) fn run(options: &Options, line: &str) -> Outcome {
 }
 
 /// Makes short runs, each with the dilation that the search suggests.
-fn measure(seconds: f64, realtime: bool, line: &str) -> Result<Vec<Try>, ExperimentError> {
+fn measure(seconds: f64, realtime: bool, line: &str) -> Result<Vec<Try>, LaunchError> {
     let guess = parse(&[]);
     // The stored calibration is not used, so that the search is the same every time.
     let host = Calibration { realtime, ..Calibration::GUESS };
@@ -107,14 +107,8 @@ fn measure(seconds: f64, realtime: bool, line: &str) -> Result<Vec<Try>, Experim
         let taus = (length_s / (tau_s * dilation as f64)).ceil().max(10.0);
         let scenario =
             parse(&[format!("run.duration=\"{taus} mtu\""), format!("run.dilate={dilation}")]);
-        let conditions = Conditions {
-            substrate: substrate(Backend::Udp),
-            dilation,
-            threads: 1,
-            folder: None,
-            command: line.to_owned(),
-            injections: Vec::new(),
-        };
+        let conditions = Conditions::new(substrate(Backend::Udp), line);
+        let conditions = Conditions { dilation, ..conditions };
         let experiment = Experiment::run(&scenario, conditions, &mut |_| {})?;
         let run = Try::of(dilation, &experiment.outcome);
         eprintln!(

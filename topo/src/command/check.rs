@@ -1,11 +1,12 @@
 //! `pausebed check`: runs conformance cases and prints the verdict of each.
 
 use crate::exit::{Exit, Failure, Outcome as Ended};
-use crate::terminal::spinner::Spinner;
+use crate::terminal::progress::spinner;
 use conformance::case::{Case, Level};
 use conformance::report::{Totals, json, junit, line};
 use conformance::statement::markdown;
 use conformance::suite::{Outcome, Selection, Verdict, perform};
+use indicatif::ProgressBar;
 use std::path::PathBuf;
 
 /// The largest share of inconclusive cases among the live cases that ran, in percent.
@@ -72,16 +73,14 @@ pub(super) fn run(options: &Options) -> Ended {
 
 /// Runs a case. For a live one, which takes seconds, a terminal shows its name, its duration and repetitions.
 fn perform_with_spinner(case: &'static Case, level: Level) -> Outcome {
-    let spinner =
-        (level == Level::Live).then(|| Spinner::start(&format!("{} L  {}", case.id, case.title)));
+    let spinner = match level {
+        Level::Live => spinner(&format!("{} L  {}", case.id, case.title)),
+        Level::Codec | Level::Engine => ProgressBar::hidden(),
+    };
     let outcome = perform(case, level, &mut |repeats, why| {
-        if let Some(spinner) = &spinner {
-            spinner.set_message(&format!("again ({repeats}): {why}"));
-        }
+        spinner.set_message(format!("again ({repeats}): {why}"));
     });
-    if let Some(spinner) = spinner {
-        spinner.finish();
-    }
+    spinner.finish_and_clear();
     outcome
 }
 

@@ -1,6 +1,6 @@
 //! `pausebed demo`: case 4 of the paper, live over UDP, without and with congestion control.
 
-use crate::campaign::{Campaign, Plan};
+use crate::campaign::Campaign;
 use crate::exit::{Failure, Outcome};
 use crate::options::RunOptions;
 use scenario::Scenario;
@@ -30,11 +30,10 @@ pub(super) fn run(options: &Options, line: &str) -> Outcome {
         let scenario = scenario.map_err(|faults| Failure::usage(faults.in_file(&file)))?;
         Ok(Loaded { file: file.into(), stem: stem.to_owned(), scenario })
     };
-    let loaded = SCENARIOS.into_iter().map(parse).collect::<Result<_, Failure>>()?;
+    let loaded = SCENARIOS.into_iter().map(parse).collect::<Result<Vec<_>, Failure>>()?;
     eprintln!(
         "32 nodes send at 0.9 of line rate. For a while all but one also send to node 31, three times what its\n\
          port can receive. No frame is dropped: watch what happens to the other flows."
     );
-    let plan = Plan { common, line: line.to_owned(), single: false };
-    Ok(Campaign::new(plan).run(loaded))
+    Ok(Campaign { common, line: line.to_owned(), single: false }.run(&loaded))
 }

@@ -6,6 +6,7 @@
 use crate::exit::{Exit, Outcome};
 use crate::terminal::table::table;
 use serde::Serialize;
+use std::io;
 
 mod interfaces;
 mod programs;
@@ -36,7 +37,7 @@ enum State {
 /// One check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 struct Check {
-    /// Its name.
+    /// Its name, from [`CHECKS`].
     what: &'static str,
     /// The finding; may have several lines.
     found: String,
@@ -47,45 +48,61 @@ struct Check {
 }
 
 impl Check {
-    fn good(what: &'static str, found: impl Into<String>) -> Check {
-        Check { what, found: found.into(), state: State::Good, next: None }
+    fn new(state: State, found: impl Into<String>, next: Option<&str>) -> Check {
+        Check { what: "", found: found.into(), state, next: next.map(str::to_owned) }
     }
 
-    fn optional(what: &'static str, found: impl Into<String>, next: impl Into<String>) -> Check {
-        Check { what, found: found.into(), state: State::Optional, next: Some(next.into()) }
+    fn good(found: impl Into<String>) -> Check {
+        Check::new(State::Good, found, None)
     }
 
-    fn bad(what: &'static str, found: impl Into<String>, next: impl Into<String>) -> Check {
-        Check { what, found: found.into(), state: State::Bad, next: Some(next.into()) }
+    fn optional(found: impl Into<String>, next: &str) -> Check {
+        Check::new(State::Optional, found, Some(next))
+    }
+
+    fn bad(found: impl Into<String>, next: &str) -> Check {
+        Check::new(State::Bad, found, Some(next))
+    }
+
+    /// Good if `is_enough`, otherwise optional.
+    fn wanted(is_enough: bool, found: impl Into<String>, next: &str) -> Check {
+        if is_enough { Check::good(found) } else { Check::optional(found, next) }
+    }
+
+    /// Good if `tried` succeeded, with what it found; otherwise the error decides with `failed`.
+    fn tried(tried: io::Result<String>, failed: fn(String, &str) -> Check, next: &str) -> Check {
+        tried.map_or_else(|error| failed(error.to_string(), next), Check::good)
     }
 }
 
-/// Every check, in the order of the table.
-const CHECKS: &[fn() -> Check] = &[
-    scheduling::kernel,
-    scheduling::cores,
-    scheduling::priority,
-    scheduling::wake_ups,
-    sockets::buffers,
-    sockets::udp,
-    sockets::unix,
-    interfaces::interfaces,
-    programs::build,
-    programs::tshark,
-    storage::calibration,
-    storage::temporary_folder,
-    storage::current_folder,
+/// All results, in the order of the table.
+fn checks() -> Vec<Check> {
+    CHECKS.iter().map(|(what, check)| Check { what, ..check() }).collect()
+}
+
+/// Every check: its name, and the function that makes it.
+const CHECKS: &[(&str, fn() -> Check)] = &[
+    ("kernel", scheduling::kernel),
+    ("cores", scheduling::cores),
+    ("real-time priority", scheduling::priority),
+    ("wake-ups", scheduling::wake_ups),
+    ("socket buffers", sockets::buffers),
+    ("UDP on loopback", sockets::udp),
+    ("Unix datagrams", sockets::unix),
+    ("interfaces", interfaces::interfaces),
+    ("build", programs::build),
+    ("tshark", programs::tshark),
+    ("calibration", storage::calibration),
+    ("temporary folder", storage::temporary_folder),
+    ("current folder", storage::current_folder),
 ];
 
 /// Runs the command.
 pub(super) fn run(options: &Options) -> Outcome {
-    let checks: Vec<Check> = CHECKS.iter().map(|check| check()).collect();
+    let checks = checks();
     let able = checks.iter().all(|check| check.state != State::Bad);
-    if options.json {
-        println!("{:#}", serde_json::json!({ "ok": able, "checks": checks }));
-    } else {
-        println!("{}", text(&checks));
-    }
+    let json = || format!("{:#}", serde_json::json!({ "ok": able, "checks": checks }));
+    println!("{}", if options.json { json() } else { text(&checks) });
     Ok(if able { Exit::Good } else { Exit::Host })
 }
 
@@ -118,7 +135,7 @@ mod tests {
 
     #[test]
     fn a_check_that_is_not_good_has_a_hint() {
-        let checks: Vec<Check> = CHECKS.iter().map(|check| check()).collect();
+        let checks = checks();
         for check in &checks {
             assert_eq!(check.next.is_none(), check.state == State::Good, "{check:?}");
             assert!(!check.found.is_empty(), "{check:?}");
@@ -130,12 +147,12 @@ mod tests {
 
     #[test]
     fn one_bad_check_makes_live_runs_impossible_and_optional_ones_do_not() {
-        let optional = Check::optional("a", "less", "do this");
-        let able = text(&[Check::good("b", "fine"), optional.clone()]);
+        let optional = Check { what: "a", ..Check::optional("less", "do this") };
+        let able = text(&[Check { what: "b", ..Check::good("fine") }, optional.clone()]);
         assert!(
             able.contains("a: do this") && able.ends_with("live runs are possible on this host")
         );
-        let unable = text(&[optional, Check::bad("c", "none", "do that")]);
+        let unable = text(&[optional, Check { what: "c", ..Check::bad("none", "do that") }]);
         assert!(unable.ends_with("live runs are not possible: c"), "{unable}");
     }
 }

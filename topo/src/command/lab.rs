@@ -47,7 +47,7 @@ impl Choice {
     /// # Errors
     /// If there is none, the choice is ambiguous, or the lab has ended.
     pub fn running(&self) -> Result<LabRecord, Failure> {
-        running(choose(&self.place.labs()?, self.lab.as_deref())?.1)
+        running(choose(&self.place.labs()?, self.lab.as_deref())?)
     }
 }
 
@@ -62,19 +62,16 @@ pub(super) fn running(record: LabRecord) -> Result<LabRecord, Failure> {
 }
 
 /// The lab `name`, or the only one.
-fn choose(labs: &LabStore, name: Option<&str>) -> Result<(String, LabRecord), Failure> {
+fn choose(labs: &LabStore, name: Option<&str>) -> Result<LabRecord, Failure> {
     let mut all = labs.all();
-    match (name, all.len()) {
-        (Some(name), _) => {
-            all.remove(name).map(|record| (name.to_owned(), record)).ok_or_else(|| {
-                Failure::usage(format!("no lab called {name}: pausebed status shows all labs"))
-            })
-        }
-        (None, 0) => Err(Failure::usage("no lab is up: pausebed up FILE")),
-        (None, 1) => Ok(all.pop_first().expect("there is one")),
-        (None, _) => {
-            let names: Vec<String> = all.into_keys().collect();
-            Err(Failure::usage(format!("which lab? {}", names.join(", "))))
-        }
-    }
+    let Some(name) = name else {
+        let names: Vec<String> = all.keys().cloned().collect();
+        return match (all.pop_first(), names.len()) {
+            (Some((_, record)), 1) => Ok(record),
+            (None, _) => Err(Failure::usage("no lab is up: pausebed up FILE")),
+            _ => Err(Failure::usage(format!("which lab? {}", names.join(", ")))),
+        };
+    };
+    let unknown = || format!("no lab called {name}: pausebed status shows all labs");
+    all.remove(name).ok_or_else(|| Failure::usage(unknown()))
 }

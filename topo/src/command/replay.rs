@@ -3,16 +3,14 @@
 //! By default the gap between frames is one frame time of the default link, because recorded gaps are long and
 //! fabric time may be slow. [`launch::replay`] describes the limits of an injection.
 
+use crate::campaign;
 use crate::exit::{Exit, Failure, Outcome};
-use crate::terminal::progress::RunProgress;
 use crate::terminal::replay as table;
 use clap::Parser;
 use emulation::wiring::End;
-use launch::calibration::Calibration;
-use launch::estimate;
 use launch::experiment::{Conditions, Experiment};
 use launch::replay::{Account, Feed, Pace, account, technology_of};
-use launch::{BACKENDS, interrupt, substrate, with_sources};
+use launch::{BACKENDS, interrupt, substrate};
 use proto::params::quantity;
 use proto::technology::Technology;
 use results::verdict::Verdict;
@@ -29,7 +27,7 @@ const ETHERNET_SWITCH: (&str, &str) =
     ("ethernet-switch.toml", include_str!("../../scenarios/replay/ethernet-switch.toml"));
 
 /// Options of `replay`.
-#[derive(Clone, Debug, clap::Args)]
+#[derive(Clone, Debug, Parser)]
 pub struct Options {
     /// A capture of InfiniBand or Ethernet frames, pcap or pcapng.
     #[arg(value_name = "FILE")]
@@ -67,22 +65,14 @@ fn speed(text: &str) -> Result<f64, String> {
     if positive { Ok(factor) } else { Err("a speed must be above zero".to_owned()) }
 }
 
-/// The options without a command before them.
-#[derive(Debug, clap::Parser)]
-#[command(no_binary_name = true)]
-struct Alone {
-    #[command(flatten)]
-    options: Options,
-}
-
 impl Options {
     /// Parses options, without the name of the command.
     ///
     /// # Errors
     /// The message of the parser.
     pub fn parse(arguments: &[&str]) -> Result<Options, String> {
-        let parsed = Alone::try_parse_from(arguments).map_err(|error| error.to_string())?;
-        Ok(parsed.options)
+        let words = std::iter::once(&"replay").chain(arguments);
+        Options::try_parse_from(words).map_err(|error| error.to_string())
     }
 }
 
@@ -134,7 +124,7 @@ pub fn prepare(options: &Options) -> Result<(Scenario, Feed), Failure> {
         };
     let lab = render(&scenario);
     let feed = Feed::read(&options.file, at, &lab, pace)
-        .map_err(|error| Failure::bad_file(&options.file)(with_sources(&error)))?;
+        .map_err(|error| Failure::from(error).of(options.file.display()))?;
     if let Some(warning) = feed.warning(&lab) {
         eprintln!("warning: {warning}");
     }
@@ -196,31 +186,12 @@ pub fn perform(
     folder: &Path,
 ) -> Result<Experiment, Failure> {
     interrupt::install_handlers();
-    let substrate = substrate(scenario.run.backend);
-    let lab = render(scenario);
-    let mut dilation = 0;
-    if substrate.is_live {
-        let estimate = estimate::live(scenario, &lab, &Calibration::load());
-        dilation = estimate.dilation;
-        eprintln!(
-            "{}: {dilation}× slowed, about {:.0} s of wall time",
-            scenario.name, estimate.wall_seconds
-        );
-    }
     let conditions = Conditions {
-        substrate,
-        dilation,
-        threads: 1,
         folder: Some(folder),
-        command: line.to_owned(),
         injections: feed.injections(),
+        ..Conditions::new(substrate(scenario.run.backend), line)
     };
-    let phases = lab.phases.iter().map(|phase| (phase.start, phase.name.clone())).collect();
-    let quiet = options.json;
-    let mut bar = RunProgress::new(&scenario.name, lab.fabric.tau, lab.plan.stop, phases, quiet);
-    let run =
-        Experiment::of(scenario, lab, conditions, &mut |progress| bar.update(progress, quiet));
-    bar.finish();
+    let run = campaign::perform(scenario, conditions, options.json);
     run.map_err(|error| Failure::from(error).of(&scenario.name))
 }
 

@@ -1,7 +1,7 @@
-//! `pausebed run FILE…`: runs scenarios and judges their expectations.
+//! `pausebed run FILE…` and `pausebed suite DIR`: runs scenarios and judges their expectations.
 
-use super::files::load_all;
-use crate::campaign::{Campaign, Plan};
+use super::files::{load_all, of_folder};
+use crate::campaign::Campaign;
 use crate::exit::{Failure, Outcome};
 use crate::options::RunOptions;
 use scenario::files::Loaded;
@@ -17,7 +17,17 @@ pub(super) struct Options {
     common: RunOptions,
 }
 
-/// Runs the command.
+/// Options of `suite`.
+#[derive(Clone, Debug, clap::Args)]
+pub(super) struct Suite {
+    /// The folder, without its subfolders.
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+    #[command(flatten)]
+    common: RunOptions,
+}
+
+/// Runs the command `run`.
 pub(super) fn run(options: &Options, line: &str) -> Outcome {
     let loaded = load_all(&options.files, &options.common.overrides())?;
     if let Some(stem) = duplicate(&loaded) {
@@ -25,8 +35,14 @@ pub(super) fn run(options: &Options, line: &str) -> Outcome {
         return Err(Failure::usage(message));
     }
     let single = loaded.len() == 1;
-    let plan = Plan { common: options.common.clone(), line: line.to_owned(), single };
-    Ok(Campaign::new(plan).run(loaded))
+    Ok(Campaign { common: options.common.clone(), line: line.to_owned(), single }.run(&loaded))
+}
+
+/// Runs the command `suite`.
+pub(super) fn suite(options: &Suite, line: &str) -> Outcome {
+    let loaded = load_all(&of_folder(&options.folder)?, &options.common.overrides())?;
+    let (common, line) = (options.common.clone(), line.to_owned());
+    Ok(Campaign { common, line, single: false }.run(&loaded))
 }
 
 /// The name that two files share, if any.

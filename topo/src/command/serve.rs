@@ -10,14 +10,12 @@ use emulation::timer;
 use launch::calibration::Calibration;
 use launch::estimate;
 use launch::experiment::{Conditions, Experiment};
-use launch::lab::LabRecord;
 use launch::{BACKENDS, interrupt, substrate};
 use report::data::Graph;
 use results::run_directory::topology;
 use results::verdict::Verdict;
 use results::wording::word;
-use scenario::Scenario;
-use scenario::render::{Lab, render};
+use scenario::render::render;
 use serde_json::json;
 use serve::page::{self, PageSubject};
 use serve::{Access, Content, LiveState, Server};
@@ -60,15 +58,6 @@ pub(super) struct Options {
     place: Place,
 }
 
-/// The subject of the page.
-struct Subject<'a> {
-    scenario: &'a Scenario,
-    lab: &'a Lab,
-    back_end: String,
-    /// The journal of the lab, if it is one.
-    record: Option<&'a LabRecord>,
-}
-
 /// Runs the command.
 pub(super) fn run(options: &Options, line: &str) -> Outcome {
     if !options.file.exists()
@@ -90,17 +79,11 @@ pub(super) fn run(options: &Options, line: &str) -> Outcome {
         0 => "virtual clock".to_owned(),
         dilation => format!("{}, dilated {dilation}×", substrate.name),
     };
-    let subject = Subject { scenario: &scenario, lab: &lab, back_end, record: None };
-    let _server = open(options, subject, &state)?;
+    let subject = PageSubject { scenario: &scenario, lab: &lab, back_end, record: None };
+    let _server = open(options, &subject, &state)?;
     interrupt::install_handlers();
-    let conditions = Conditions {
-        substrate,
-        dilation,
-        threads: 1,
-        folder: options.out.as_deref(),
-        command: line.to_owned(),
-        injections: Vec::new(),
-    };
+    let folder = options.out.as_deref();
+    let conditions = Conditions { dilation, folder, ..Conditions::new(substrate, line) };
     let began = monotonic_ns();
     let (stop, over_ns) =
         (lab.plan.stop.as_ps().max(1), options.over.saturating_mul(1_000_000_000));
@@ -133,10 +116,10 @@ fn wait_for_end(options: &Options) {
 /// Starts the server and prints the address of the page.
 fn open(
     options: &Options,
-    subject: Subject<'_>,
+    subject: &PageSubject<'_>,
     state: &Arc<LiveState>,
 ) -> Result<Server, Failure> {
-    let Subject { scenario, lab, back_end, record } = subject;
+    let PageSubject { scenario, lab, back_end, record } = subject;
     let topology = serde_json::to_value(topology::describe(&lab.fabric)).map_err(Failure::host)?;
     let graph: Graph = serde_json::from_value(topology.clone()).map_err(Failure::host)?;
     // The page distinguishes two runs at one address by this number.
@@ -150,8 +133,7 @@ fn open(
         "stop_ps": record.is_none().then_some(lab.plan.stop.as_ps()),
         "outputs": state.outputs().all.iter().map(|output| &output.name).collect::<Vec<_>>(),
     });
-    let subject = PageSubject { scenario, lab, graph: &graph, back_end: &back_end, record };
-    let page = page::html(&subject, state);
+    let page = page::html(subject, &graph, state);
     let content = Content { page, run, topology, lab: record.cloned() };
     let is_open = options.listen.ip().is_loopback();
     // A run has no actions, so its page needs the token only for clients of other hosts.

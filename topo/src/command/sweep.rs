@@ -42,9 +42,9 @@ pub(super) fn run(options: &Options, line: &str) -> Outcome {
         return Ok(Exit::Good);
     };
     let mut sweep = Sweep::load(path, &options.sets).map_err(failure)?;
-    if let Some(Seeds { first, last }) = options.seeds {
-        sweep.sets.push(format!("run.seed={first}"));
-        sweep.seeds = last - first + 1;
+    if let Some(seeds) = &options.seeds {
+        sweep.sets.push(format!("run.seed={}", seeds.start()));
+        sweep.seeds = seeds.end() - seeds.start() + 1;
     }
     interrupt::install_handlers();
     let progress = SearchProgress::new(&sweep.name, sweep.runs());
@@ -52,11 +52,8 @@ pub(super) fn run(options: &Options, line: &str) -> Outcome {
     let swept = sweep.run(threads, line, &|| progress.count_run());
     progress.finish();
     let swept = swept.map_err(failure)?;
-    if options.json {
-        println!("{:#}", report::json(&sweep, &swept));
-    } else {
-        println!("{}", report::text(&sweep, &swept));
-    }
+    let json = || format!("{:#}", report::json(&sweep, &swept));
+    println!("{}", if options.json { json() } else { report::text(&sweep, &swept) });
     if let Some(folder) = &options.out {
         write(folder, &sweep, &swept).map_err(Failure::cannot_write(folder))?;
         eprintln!("table and figure: {}", folder.display());

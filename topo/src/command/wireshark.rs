@@ -9,6 +9,7 @@ use serve::wireshark::{
 };
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 /// Options of `wireshark`.
 #[derive(Clone, Debug, clap::Args)]
@@ -37,42 +38,30 @@ pub(super) enum Action {
     Uninstall,
 }
 
-/// The paths of dissector and link.
-struct Places {
-    dissector: PathBuf,
-    link: Option<PathBuf>,
-}
-
 /// Runs the command.
 pub(super) fn run(options: &Options) -> Outcome {
     if options.action == Action::Print {
         print!("{SCRIPT}");
         return Ok(Exit::Good);
     }
-    let places = places(options).ok_or_else(|| {
+    let (dissector, link) = places(options).ok_or_else(|| {
         Failure::host("neither tshark nor HOME gives the folder of Wireshark's plugins: use --dir")
     })?;
-    let act = |file: &Path, install: fn(&Path) -> _, uninstall: fn(&Path) -> _| {
-        let result: std::io::Result<Exit> = match options.action {
-            Action::Install => install(file),
-            Action::Uninstall => uninstall(file),
-            Action::Path | Action::Print => {
-                println!("{}", file.display());
-                Ok(Exit::Good)
-            }
-        };
+    let finish = |file: &Path, result: io::Result<Exit>| {
         result.unwrap_or_else(|error| {
             eprintln!("{}: {error}", file.display());
             Exit::Host
         })
     };
-    let dissector = act(&places.dissector, install, uninstall);
-    let link = places.link.as_deref().map(|link| act(link, install_link, uninstall_link));
-    Ok(dissector.max(link.unwrap_or(Exit::Good)))
+    let exit = finish(&dissector, act(options.action, &dissector, present, install));
+    Ok(link.map_or(exit, |link| {
+        let present = |link: &Path| present_link(link, &std::env::current_exe()?);
+        exit.max(finish(&link, act(options.action, &link, present, install_link)))
+    }))
 }
 
-/// The paths from the options, from tshark, or from HOME.
-fn places(options: &Options) -> Option<Places> {
+/// The paths of dissector and link, from the options, from tshark, or from HOME.
+fn places(options: &Options) -> Option<(PathBuf, Option<PathBuf>)> {
     let listing = programs::run("tshark", &["-G", "folders"].map(OsStr::new));
     let listing = listing.ok().filter(|(good, _)| *good).map(|(_, text)| text).unwrap_or_default();
     let at_home = |usual: fn(&Path) -> PathBuf| std::env::home_dir().map(|home| usual(&home));
@@ -83,74 +72,66 @@ fn places(options: &Options) -> Option<Places> {
         (named, _) => named.clone(),
     };
     let dissector = options.dir.clone().or_else(plugins)?.join(FILE);
-    Some(Places { dissector, link: link.map(|folder| folder.join(LINK)) })
+    Some((dissector, link.map(|folder| folder.join(LINK))))
 }
 
-fn make_folder_of(file: &Path) -> std::io::Result<()> {
-    file.parent().map_or(Ok(()), std::fs::create_dir_all)
-}
-
-fn install(file: &Path) -> std::io::Result<Exit> {
-    let before = present(file)?;
-    if before == Present::Foreign {
-        return Ok(refuse(file));
+/// Installs or removes `file`, or prints its path. `present` finds what is there; `install` writes the file in place
+/// of that and returns a message for the user.
+fn act(
+    action: Action,
+    file: &Path,
+    present: impl Fn(&Path) -> io::Result<Present>,
+    install: fn(&Path, Present) -> io::Result<String>,
+) -> io::Result<Exit> {
+    if action == Action::Path {
+        println!("{}", file.display());
+        return Ok(Exit::Good);
     }
-    make_folder_of(file)?;
-    std::fs::write(file, SCRIPT)?;
+    let message = match (action, present(file)?) {
+        (_, Present::Foreign) => {
+            eprintln!("{}: another program wrote this file, so it is not changed", file.display());
+            eprintln!("move it away, or choose another folder with --dir");
+            return Ok(Exit::Usage);
+        }
+        (Action::Install, before) => {
+            file.parent().map_or(Ok(()), fs::create_dir_all)?;
+            install(file, before)?
+        }
+        (_, Present::Nothing) => {
+            eprintln!("{} is not there", file.display());
+            return Ok(Exit::Good);
+        }
+        _ => {
+            fs::remove_file(file)?;
+            "It is removed.".to_owned()
+        }
+    };
     println!("{}", file.display());
+    eprintln!("{message}");
+    Ok(Exit::Good)
+}
+
+fn install(file: &Path, before: Present) -> io::Result<String> {
+    fs::write(file, SCRIPT)?;
     let what = match before {
         Present::Same => "was installed already",
         Present::Other => "replaces another version",
         Present::Nothing | Present::Foreign => "is installed",
     };
-    eprintln!("The dissector {what}. tshark uses it from now on; in Wireshark reload it with");
-    eprintln!(
-        "Analyze > Reload Lua Plugins. Try: tshark -r FILE -Y 'pausebed.check.icrc.status == 0'"
-    );
-    Ok(Exit::Good)
+    Ok(format!(
+        "The dissector {what}. tshark uses it from now on; in Wireshark reload it with\n\
+         Analyze > Reload Lua Plugins. Try: tshark -r FILE -Y 'pausebed.check.icrc.status == 0'"
+    ))
 }
 
-fn install_link(link: &Path) -> std::io::Result<Exit> {
-    let program = std::env::current_exe()?;
-    match present_link(link, &program)? {
-        Present::Foreign => return Ok(refuse(link)),
-        Present::Other => std::fs::remove_file(link)?,
-        Present::Nothing | Present::Same => {}
+fn install_link(link: &Path, before: Present) -> io::Result<String> {
+    if before == Present::Other {
+        fs::remove_file(link)?;
     }
-    make_folder_of(link)?;
-    if !link.is_symlink() {
-        std::os::unix::fs::symlink(program, link)?;
+    if before != Present::Same {
+        std::os::unix::fs::symlink(std::env::current_exe()?, link)?;
     }
-    println!("{}", link.display());
-    eprintln!("Ports of running labs are now interfaces of Wireshark. Try: tshark -D");
-    Ok(Exit::Good)
-}
-
-fn uninstall(file: &Path) -> std::io::Result<Exit> {
-    remove(file, present(file)?)
-}
-
-fn uninstall_link(link: &Path) -> std::io::Result<Exit> {
-    remove(link, present_link(link, &std::env::current_exe()?)?)
-}
-
-fn remove(file: &Path, there: Present) -> std::io::Result<Exit> {
-    match there {
-        Present::Foreign => return Ok(refuse(file)),
-        Present::Nothing => eprintln!("{} is not there", file.display()),
-        Present::Same | Present::Other => {
-            std::fs::remove_file(file)?;
-            println!("{}", file.display());
-            eprintln!("It is removed.");
-        }
-    }
-    Ok(Exit::Good)
-}
-
-fn refuse(file: &Path) -> Exit {
-    eprintln!("{}: another program wrote this file, so it is not changed", file.display());
-    eprintln!("move it away, or choose another folder with --dir");
-    Exit::Usage
+    Ok("Ports of running labs are now interfaces of Wireshark. Try: tshark -D".to_owned())
 }
 
 #[cfg(test)]

@@ -22,7 +22,8 @@ pub struct LabLine {
     /// The number of its devices.
     pub nodes: usize,
     /// The process id of its supervisor.
-    pub keeper: u32,
+    #[serde(rename = "keeper")]
+    pub supervisor: u32,
     /// Fabric time.
     pub at_ps: Option<u64>,
     /// p99 of lateness, in thousandths of a frame time.
@@ -87,126 +88,124 @@ pub struct Show<'a> {
     pub record: &'a LabRecord,
 }
 
+/// A column of numbers about lanes: its title, and the value of a lane of a port.
+type LaneColumn = (&'static str, fn(&PortCounters, &LaneCounters) -> u64);
+/// A column of numbers about flows.
+type FlowColumn = (&'static str, fn(&FlowCounters) -> u64);
+/// A column of numbers about ports.
+type PortColumn = (&'static str, fn(&PortCounters) -> u64);
+
+const PFC: &[LaneColumn] = &[
+    ("rx frames", |port, lane| named(port, format!("rx_prio{}_pause", lane.lane))),
+    ("tx frames", |port, lane| named(port, format!("tx_prio{}_pause", lane.lane))),
+    ("paused us", |_, lane| lane.pause_ps / PS_PER_US),
+    ("asked us", |port, lane| named(port, format!("tx_prio{}_pause_duration", lane.lane))),
+];
+const ECN: &[LaneColumn] = &[
+    ("tx frames", |_, lane| lane.tx_frames),
+    ("marked", |_, lane| lane.marks),
+    ("notes tx", |_, lane| lane.notes_tx),
+    ("notes rx", |_, lane| lane.notes_rx),
+];
+const CREDITS: &[LaneColumn] = &[
+    ("control tx", |_, lane| lane.tx_control),
+    ("control rx", |_, lane| lane.rx_control),
+    ("wait us", |_, lane| lane.wait_ps / PS_PER_US),
+    ("no room", |_, lane| lane.no_room),
+    ("watchdogs", |port, _| port.watchdogs),
+];
+const QUEUES: &[LaneColumn] = &[
+    ("out now", |_, lane| lane.out_queue.now),
+    ("out most", |_, lane| lane.out_queue.most),
+    ("in now", |_, lane| lane.in_queue.now),
+    ("in most", |_, lane| lane.in_queue.most),
+    ("source now", |_, lane| lane.source_queue.now),
+];
+const CC: &[FlowColumn] = &[
+    ("rate Mbit/s", |flow| flow.rate / 1_000_000),
+    ("gap ns", |flow| flow.gap_ps / 1_000),
+    ("state", |flow| flow.state),
+    ("held back", |flow| u64::from(flow.held_back)),
+    ("notes", |flow| flow.notes),
+];
+const FLOWS: &[FlowColumn] = &[
+    ("class", |flow| u64::from(flow.class)),
+    ("messages", |flow| flow.messages),
+    ("completed", |flow| flow.completed),
+    ("tx bytes", |flow| flow.tx_bytes),
+    ("notes", |flow| flow.notes),
+];
+const LINKS: &[PortColumn] = &[
+    ("tx frames", |port| port.lanes.iter().map(|lane| lane.tx_frames).sum()),
+    ("tx bytes", |port| port.lanes.iter().map(|lane| lane.tx_bytes).sum()),
+    ("rx frames", |port| port.lanes.iter().map(|lane| lane.rx_frames).sum()),
+    ("rx bytes", |port| port.lanes.iter().map(|lane| lane.rx_bytes).sum()),
+    ("drops", |port| port.drops.values().sum()),
+    ("watchdogs", |port| port.watchdogs),
+];
+
+/// A counter of a port by its operators' name; 0 if the port does not have it.
+fn named(port: &PortCounters, name: String) -> u64 {
+    port.named.get(&name).copied().unwrap_or(0)
+}
+
 impl Show<'_> {
     /// The table.
     pub fn text(&self, counters: &[Counters]) -> String {
         match self.subject {
-            Subject::Links => self.links(counters),
-            Subject::Cc => self.flows(
-                counters,
-                &["rate Mbit/s", "gap ns", "state", "held back", "notes"],
-                |flow| {
-                    [flow.rate / 1_000_000, flow.gap_ps / 1_000, flow.state]
-                        .into_iter()
-                        .chain([u64::from(flow.held_back), flow.notes])
-                        .collect()
-                },
-            ),
-            Subject::Flows => self.flows(
-                counters,
-                &["class", "messages", "completed", "tx bytes", "notes"],
-                |flow| {
-                    let class = u64::from(flow.class);
-                    vec![class, flow.messages, flow.completed, flow.tx_bytes, flow.notes]
-                },
-            ),
-            Subject::Pfc => self.lanes(
-                counters,
-                &["rx frames", "tx frames", "paused us", "asked us"],
-                |port, lane| {
-                    let named = |name: String| port.named.get(&name).copied().unwrap_or(0);
-                    vec![
-                        named(format!("rx_prio{}_pause", lane.lane)),
-                        named(format!("tx_prio{}_pause", lane.lane)),
-                        lane.pause_ps / PS_PER_US,
-                        named(format!("tx_prio{}_pause_duration", lane.lane)),
-                    ]
-                },
-            ),
-            Subject::Ecn => {
-                self.lanes(counters, &["tx frames", "marked", "notes tx", "notes rx"], |_, lane| {
-                    vec![lane.tx_frames, lane.marks, lane.notes_tx, lane.notes_rx]
-                })
+            Subject::Pfc => self.lanes(counters, PFC),
+            Subject::Ecn => self.lanes(counters, ECN),
+            Subject::Credits => self.lanes(counters, CREDITS),
+            Subject::Queues => self.lanes(counters, QUEUES),
+            Subject::Cc => self.flows(counters, CC),
+            Subject::Flows => self.flows(counters, FLOWS),
+            Subject::Links => {
+                let rows = ports(counters).map(|port| {
+                    let peer = self.record.peer(&port.port).unwrap_or("outside").to_owned();
+                    let values = LINKS.iter().map(|(_, value)| value(port)).collect();
+                    ([port.port.clone(), peer], values)
+                });
+                self.table(["port", "to"], LINKS.iter().map(|(title, _)| *title), rows)
             }
-            Subject::Credits => self.lanes(
-                counters,
-                &["control tx", "control rx", "wait us", "no room", "watchdogs"],
-                |port, lane| {
-                    let wait = lane.wait_ps / PS_PER_US;
-                    vec![lane.tx_control, lane.rx_control, wait, lane.no_room, port.watchdogs]
-                },
-            ),
-            Subject::Queues => self.lanes(
-                counters,
-                &["out now", "out most", "in now", "in most", "source now"],
-                |_, lane| {
-                    let LaneCounters { out_queue, in_queue, source_queue, .. } = lane;
-                    let [out, input] = [out_queue, in_queue].map(|level| [level.now, level.most]);
-                    [&out[..], &input, &[source_queue.now]].concat()
-                },
-            ),
         }
     }
 
-    fn links(&self, counters: &[Counters]) -> String {
-        let header =
-            ["port", "to", "tx frames", "tx bytes", "rx frames", "rx bytes", "drops", "watchdogs"];
-        let rows = ports(counters).filter_map(|port| {
-            let sum = |of: fn(&LaneCounters) -> u64| port.lanes.iter().map(of).sum::<u64>();
-            let values = [
-                sum(|lane| lane.tx_frames),
-                sum(|lane| lane.tx_bytes),
-                sum(|lane| lane.rx_frames),
-                sum(|lane| lane.rx_bytes),
-                port.drops.values().sum(),
-                port.watchdogs,
-            ];
-            let peer = self.record.peer(&port.port).unwrap_or("outside").to_owned();
-            self.row(vec![port.port.clone(), peer], &values)
-        });
-        table(&header, 2..header.len(), rows)
-    }
-
-    fn lanes(
-        &self,
-        counters: &[Counters],
-        header: &[&'static str],
-        values: impl Fn(&PortCounters, &LaneCounters) -> Vec<u64>,
-    ) -> String {
-        let header = [&["port", "lane"], header].concat();
-        let values = &values;
+    fn lanes(&self, counters: &[Counters], columns: &[LaneColumn]) -> String {
         let rows = ports(counters).flat_map(|port| {
-            port.lanes.iter().filter_map(move |lane| {
-                let names = vec![port.port.clone(), lane.lane.to_string()];
-                self.row(names, &values(port, lane))
+            port.lanes.iter().map(move |lane| {
+                let values = columns.iter().map(|(_, value)| value(port, lane)).collect();
+                ([port.port.clone(), lane.lane.to_string()], values)
             })
         });
-        table(&header, 1..header.len(), rows)
+        self.table(["port", "lane"], columns.iter().map(|(title, _)| *title), rows)
     }
 
-    fn flows(
-        &self,
-        counters: &[Counters],
-        header: &[&'static str],
-        values: impl Fn(&FlowCounters) -> Vec<u64>,
-    ) -> String {
-        let header = [&["from", "to"], header].concat();
+    fn flows(&self, counters: &[Counters], columns: &[FlowColumn]) -> String {
         let name = |address: u64| self.record.addresses.get(&address).cloned();
         let name = |address: u64| name(address).unwrap_or_else(|| format!("{address:#x}"));
         let flows = counters.iter().flat_map(|daemon| &daemon.nodes).flat_map(|node| &node.flows);
-        let rows = flows.filter_map(|flow| {
-            self.row(vec![name(flow.source), name(flow.destination)], &values(flow))
+        let rows = flows.map(|flow| {
+            let values = columns.iter().map(|(_, value)| value(flow)).collect();
+            ([name(flow.source), name(flow.destination)], values)
         });
-        table(&header, 2..header.len(), rows)
+        self.table(["from", "to"], columns.iter().map(|(title, _)| *title), rows)
     }
 
-    /// A row, unless it has only zeros and such rows are left out.
-    fn row(&self, mut names: Vec<String>, values: &[u64]) -> Option<Vec<String>> {
-        if self.nonzero && values.iter().all(|value| *value == 0) {
-            return None;
-        }
-        names.extend(values.iter().map(u64::to_string));
-        Some(names)
+    /// A table of names and numbers, without rows of zeros if they are not wanted.
+    fn table(
+        &self,
+        names: [&'static str; 2],
+        columns: impl Iterator<Item = &'static str>,
+        rows: impl Iterator<Item = ([String; 2], Vec<u64>)>,
+    ) -> String {
+        let header: Vec<&str> = names.into_iter().chain(columns).collect();
+        let rows =
+            rows.filter(|(_, values)| !self.nonzero || values.iter().any(|value| *value > 0));
+        let cells = rows.map(|(names, values)| {
+            names.into_iter().chain(values.into_iter().map(|value| value.to_string()))
+        });
+        // A lane is a number too.
+        table(&header, usize::from(names[1] != "lane") + 1..header.len(), cells)
     }
 }
 

@@ -4,8 +4,9 @@ use emulation::clock::Stopwatch;
 use emulation::fidelity::verdict::LATENESS_LIMIT;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use launch::Progress;
-use proto::units::{Duration, Instant};
-use std::io::IsTerminal;
+use proto::units::Duration;
+use scenario::phases::Phase;
+use scenario::render::Lab;
 use std::sync::{Mutex, PoisonError};
 
 /// The interval of plain lines, in seconds.
@@ -13,62 +14,59 @@ const LINE_EVERY_S: f64 = 5.0;
 
 /// The progress of one run.
 pub struct RunProgress {
-    bar: Option<ProgressBar>,
-    name: String,
+    bar: ProgressBar,
+    quiet: bool,
     tau: Duration,
-    stop: Instant,
-    phases: Vec<(Instant, String)>,
+    phases: Vec<Phase>,
     last_line: Stopwatch,
 }
 
 impl RunProgress {
-    /// Progress of the run `name`, which ends at `stop`; `quiet` shows nothing.
-    pub fn new(
-        name: &str,
-        tau: Duration,
-        stop: Instant,
-        phases: Vec<(Instant, String)>,
-        quiet: bool,
-    ) -> RunProgress {
-        let terminal = std::io::stderr().is_terminal();
-        let bar = (terminal && !quiet).then(|| {
-            let total = stop.as_ps() / tau.as_ps().max(1);
-            bar(name, total, "{prefix}  {bar:32} {pos}/{len} τ  {msg}  {eta} left")
-        });
-        let last_line = Stopwatch::start();
-        RunProgress { bar, name: name.to_owned(), tau, stop, phases, last_line }
+    /// Progress of the run `name` of `lab`; `quiet` shows nothing.
+    pub fn new(name: &str, lab: &Lab, quiet: bool) -> RunProgress {
+        let (tau, phases, last_line) = (lab.fabric.tau, lab.phases.clone(), Stopwatch::start());
+        let total = lab.plan.stop.as_ps() / tau.as_ps().max(1);
+        let bar = bar(name, Some(total), "{prefix}  {bar:32} {pos}/{len} τ  {msg}  {eta} left");
+        if quiet {
+            bar.set_draw_target(ProgressDrawTarget::hidden());
+        }
+        RunProgress { bar, quiet, tau, phases, last_line }
     }
 
     /// Shows new progress.
-    pub fn update(&mut self, progress: Progress, quiet: bool) {
+    pub fn update(&mut self, progress: Progress) {
         let done = progress.at.as_ps() / self.tau.as_ps().max(1);
-        if let Some(bar) = &self.bar {
-            bar.set_position(done);
-            bar.set_message(format!("{}{}", self.phase(progress.at), fidelity(progress)));
-        } else if !quiet && self.last_line.seconds() > LINE_EVERY_S {
+        if !self.bar.is_hidden() {
+            self.bar.set_position(done);
+            let phase = self.phases.iter().rev().find(|phase| phase.start <= progress.at);
+            let phase = phase.map_or(String::new(), |phase| format!("{} ", phase.name));
+            self.bar.set_message(format!("{phase}{}", fidelity(progress)));
+        } else if !self.quiet && self.last_line.seconds() > LINE_EVERY_S {
             self.last_line = Stopwatch::start();
-            let total = self.stop.as_ps() / self.tau.as_ps().max(1);
-            eprintln!("{}: {done} of {total} τ{}", self.name, fidelity(progress));
+            let (name, total) = (self.bar.prefix(), self.bar.length().unwrap_or(0));
+            eprintln!("{name}: {done} of {total} τ{}", fidelity(progress));
         }
-    }
-
-    fn phase(&self, at: Instant) -> String {
-        let current = self.phases.iter().rev().find(|(start, _)| *start <= at);
-        current.map_or(String::new(), |(_, name)| format!("{name} "))
     }
 
     /// Ends the display.
-    pub fn finish(&mut self) {
-        if let Some(bar) = self.bar.take() {
-            bar.finish_and_clear();
-        }
+    pub fn finish(self) {
+        self.bar.finish_and_clear();
     }
 }
 
-fn bar(name: &str, total: u64, template: &str) -> ProgressBar {
-    let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr());
+/// A line on standard error that disappears at its end, hidden if standard error is no terminal.
+fn bar(name: &str, total: Option<u64>, template: &str) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::stderr());
     bar.set_style(ProgressStyle::with_template(template).expect("the template is valid"));
     bar.set_prefix(name.to_owned());
+    bar
+}
+
+/// A line that shows the wait for `what` and its duration.
+pub fn spinner(what: &str) -> ProgressBar {
+    const TICK: std::time::Duration = std::time::Duration::from_millis(100);
+    let bar = bar(what, None, "{spinner} {prefix}  {elapsed}  {msg}");
+    bar.enable_steady_tick(TICK);
     bar
 }
 
@@ -81,48 +79,39 @@ fn fidelity(progress: Progress) -> String {
     format!(" late p99 {late:.2}{lost} {sign}")
 }
 
-/// The progress of a search: runs made, of the maximum.
+/// The progress of a search of at most a known number of runs.
 pub struct SearchProgress {
-    bar: Option<ProgressBar>,
-    name: String,
-    runs: u64,
+    bar: ProgressBar,
     began: Stopwatch,
+    /// Runs that have ended, and the time since the last line.
     printed: Mutex<(u64, Stopwatch)>,
 }
 
 impl SearchProgress {
-    /// Progress of the search `name` with at most `runs` runs.
+    /// Progress of the search `name`.
     pub fn new(name: &str, runs: u64) -> SearchProgress {
-        let bar = std::io::stderr().is_terminal().then(|| {
-            bar(name, runs, "{prefix}  {bar:32} {pos} of at most {len} runs  at most {eta} left")
-        });
-        let printed = Mutex::new((0, Stopwatch::start()));
-        SearchProgress { bar, name: name.to_owned(), runs, began: Stopwatch::start(), printed }
+        let template = "{prefix}  {bar:32} {pos} of at most {len} runs  at most {eta} left";
+        let (bar, began) = (bar(name, Some(runs), template), Stopwatch::start());
+        SearchProgress { bar, began, printed: Mutex::new((0, began)) }
     }
 
-    /// Counts one more run.
+    /// Counts a run that has ended.
     pub fn count_run(&self) {
         let mut printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
         printed.0 += 1;
-        if let Some(bar) = &self.bar {
-            bar.set_position(printed.0);
+        if !self.bar.is_hidden() {
+            self.bar.set_position(printed.0);
         } else if printed.1.seconds() > LINE_EVERY_S {
             printed.1 = Stopwatch::start();
-            let left = self.runs.saturating_sub(printed.0) as f64 / printed.0 as f64;
-            eprintln!(
-                "{}: {} of at most {} runs, at most {:.0} s left",
-                self.name,
-                printed.0,
-                self.runs,
-                left * self.began.seconds()
-            );
+            let (name, runs) = (self.bar.prefix(), self.bar.length().unwrap_or(0));
+            let (done, left) = (printed.0, runs.saturating_sub(printed.0));
+            let seconds = left as f64 / done as f64 * self.began.seconds();
+            eprintln!("{name}: {done} of at most {runs} runs, at most {seconds:.0} s left");
         }
     }
 
     /// Ends the display.
     pub fn finish(&self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-        }
+        self.bar.finish_and_clear();
     }
 }

@@ -3,7 +3,7 @@
 use super::table::table;
 use launch::replay::Account;
 use results::verdict::Verdict;
-use std::fmt::Write;
+use std::collections::BTreeMap;
 
 /// The whole text.
 pub fn text(account: &Account) -> String {
@@ -12,63 +12,53 @@ pub fn text(account: &Account) -> String {
         None => "virtual clock".to_owned(),
         Some(dilation) => format!("{}, {dilation}× slowed", account.backend),
     };
-    let mut out = format!("{file} into {} of {} ({on})\n", account.at, account.scenario);
-    let _ = writeln!(out, "{}", rows(account));
+    let mut lines = vec![format!("{file} into {} of {} ({on})", account.at, account.scenario)];
+    lines.push(rows(account));
     let balance = &account.conservation;
-    let _ = writeln!(
-        out,
+    lines.push(format!(
         "  frames   {} in = {} delivered + {} under way + {} ended{}",
         balance.injected,
         balance.delivered,
         balance.buffered,
         balance.dropped.values().sum::<u64>(),
         if account.accounted { "" } else { "   ✕ FRAMES UNACCOUNTED FOR" },
-    );
-    for reason in &account.reasons {
-        let _ = writeln!(out, "  ◐ {reason}");
-    }
-    if let Some(dilation) =
-        account.suggested_dilation.filter(|_| account.verdict == Verdict::Inconclusive)
-    {
-        let _ = writeln!(
-            out,
-            "  again with --set run.dilate={dilation}, which should hold on this host"
-        );
-    }
+    ));
+    lines.extend(account.reasons.iter().map(|reason| format!("  ◐ {reason}")));
+    let again = account
+        .suggested_dilation
+        .filter(|_| account.verdict == Verdict::Inconclusive)
+        .map(|by| format!("  again with --set run.dilate={by}, which should hold on this host"));
+    lines.extend(again);
     if account.capture_dropped > 0 {
-        let _ = writeln!(
-            out,
-            "  capture  dropped {} frames: the figures in the table are too small",
-            account.capture_dropped
-        );
+        let dropped = account.capture_dropped;
+        lines.push(format!(
+            "  capture  dropped {dropped} frames: the figures in the table are too small"
+        ));
     }
-    if let Some(capture) = &account.capture {
-        let _ = writeln!(out, "  capture  {}", capture.display());
-    }
-    out
+    lines.extend(account.capture.iter().map(|file| format!("  capture  {}", file.display())));
+    lines.join("\n") + "\n"
 }
 
 fn rows(account: &Account) -> String {
-    let mut rows = vec![(account.fed, "fed".to_owned(), account.at.as_str())];
-    for (reason, count) in &account.skipped {
-        rows.push((*count, format!("not fed: {reason}"), ""));
+    type Row<'a> = (u64, String, &'a str);
+    fn each<'a>(counts: &'a BTreeMap<String, u64>, what: &str, at: &'a str) -> Vec<Row<'a>> {
+        counts.iter().map(|(reason, count)| (*count, format!("{what}: {reason}"), at)).collect()
     }
-    for (port, count) in &account.left_by {
-        rows.push((*count, "left by".to_owned(), port));
+    fn places<'a>(counts: &'a BTreeMap<String, u64>, what: &str) -> Vec<Row<'a>> {
+        counts.iter().map(|(place, count)| (*count, what.to_owned(), place.as_str())).collect()
     }
-    for (reason, count) in &account.ended {
-        rows.push((*count, format!("ended in the device: {reason}"), &account.at));
-    }
-    rows.push((account.inside, "still inside".to_owned(), ""));
-    for (node, count) in &account.delivered {
-        rows.push((*count, "delivered".to_owned(), node));
-    }
-    for (port, reasons) in &account.ended_beyond {
-        for (reason, count) in reasons {
-            rows.push((*count, format!("ended farther on: {reason}"), port));
-        }
-    }
-    let rows = rows.into_iter().filter(|(count, ..)| *count > 0);
+    let beyond = account.ended_beyond.iter();
+    let beyond = beyond.flat_map(|(port, counts)| each(counts, "ended farther on", port));
+    let rows = [
+        vec![(account.fed, "fed".to_owned(), account.at.as_str())],
+        each(&account.skipped, "not fed", ""),
+        places(&account.left_by, "left by"),
+        each(&account.ended, "ended in the device", &account.at),
+        vec![(account.inside, "still inside".to_owned(), "")],
+        places(&account.delivered, "delivered"),
+        beyond.collect(),
+    ];
+    let rows = rows.into_iter().flatten().filter(|(count, ..)| *count > 0);
     let rows = rows.map(|(count, what, place)| [count.to_string(), what, place.to_owned()]);
     table(&["  frames", "what became of them", "where"], [0], rows)
 }

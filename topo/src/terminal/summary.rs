@@ -11,7 +11,6 @@ use results::verdict::{Judgement, Verdict};
 use results::wording::{accepted, number, word, written};
 use scenario::measure::{At, Quantity};
 use std::collections::BTreeMap;
-use std::fmt::Write;
 
 /// The width of the picture of throughput, in characters.
 const PICTURE: usize = 60;
@@ -20,93 +19,71 @@ const TREES: usize = 2;
 
 /// The whole text of one run.
 pub fn text(experiment: &Experiment) -> String {
-    let mut out = String::new();
     let result = &experiment.result;
     let met = result.expectations.iter().filter(|e| e.verdict == Verdict::Pass).count();
-    let _ = writeln!(
-        out,
-        "{}  {}  {met} of {} expectations  {}",
-        word(result.verdict),
-        result.scenario,
-        result.expectations.len(),
-        host(experiment),
-    );
-    let _ = writeln!(out, "{}", indent(&measures(experiment)));
-    out += &pictures(experiment);
-    out += &trees(&experiment.result);
+    let of = result.expectations.len();
+    let (verdict, host) = (word(result.verdict), host(experiment));
+    let mut lines =
+        vec![format!("{verdict}  {}  {met} of {of} expectations  {host}", result.scenario)];
+    lines.extend(measures(experiment).lines().map(|line| format!("  {}", line.trim_end())));
+    lines.extend(pictures(experiment));
+    lines.extend(trees(result));
     let balance = &result.conservation;
-    let lost: u64 = balance.dropped.values().sum();
-    let _ = writeln!(
-        out,
+    lines.push(format!(
         "  frames  {} sent = {} delivered + {} under way + {} dropped{}",
         balance.injected,
         balance.delivered,
         balance.buffered,
-        lost,
+        balance.dropped.values().sum::<u64>(),
         if balance.closes() { "" } else { "   ✕ DOES NOT CLOSE" },
-    );
-    out += &refused(&result.refused);
-    out += &deadlocks(&result.deadlocks);
-    out += &headroom_alarms(&result.headroom_alarms);
-    for reason in &experiment.outcome.reasons {
-        let _ = writeln!(out, "  ◐ {reason}");
-    }
+    ));
+    lines.extend(refused(&result.refused));
+    lines.extend(result.deadlocks.iter().map(deadlock));
+    lines.extend(headroom_alarm(&result.headroom_alarms));
+    lines.extend(experiment.outcome.reasons.iter().map(|reason| format!("  ◐ {reason}")));
     if result.verdict == Verdict::Inconclusive
         && let Some(dilation) = result.fidelity.suggested_dilation
     {
-        let _ = writeln!(out, "  again with --dilate {dilation}, which should hold on this host");
+        lines.push(format!("  again with --dilate {dilation}, which should hold on this host"));
     }
-    for failed in result.expectations.iter().filter(|e| e.verdict == Verdict::Fail) {
-        let _ = writeln!(out, "  ✕ {}", failure(experiment, failed));
-    }
-    out
+    let failed = result.expectations.iter().filter(|e| e.verdict == Verdict::Fail);
+    lines.extend(failed.map(|failed| format!("  ✕ {}", failure(experiment, failed))));
+    lines.join("\n") + "\n"
 }
 
 /// The largest congestion trees, one line each. Trees of a single output are only in the report.
-fn trees(result: &RunResult) -> String {
-    let tau = |ps: u64| ps / result.tau_ps.max(1);
-    let line = |tree: &Tree| {
+fn trees(result: &RunResult) -> impl Iterator<Item = String> {
+    let trees = result.saturation.trees.iter().filter(|tree| tree.size > 1).take(TREES);
+    trees.map(|Tree { size, feeds, root, sources, first_ps, last_ps, .. }| {
+        let [first, last] = [first_ps, last_ps].map(|ps| ps / result.tau_ps.max(1));
         format!(
-            "  tree    {} outputs behind {} (root {}), {} sources among them, from {} to {} τ\n",
-            tree.size,
-            tree.feeds,
-            tree.root,
-            tree.sources,
-            tau(tree.first_ps),
-            tau(tree.last_ps)
+            "  tree    {size} outputs behind {feeds} (root {root}), {sources} sources among them, \
+             from {first} to {last} τ"
         )
-    };
-    let trees = result.saturation.trees.iter().filter(|tree| tree.size > 1);
-    trees.take(TREES).map(line).collect()
+    })
 }
 
-/// Deadlocks, one line each.
-fn deadlocks(found: &[DeadlockLine]) -> String {
-    let line = |deadlock: &DeadlockLine| {
-        let DeadlockLine { at_ps, over_ps, tc, circle } = deadlock;
-        let us = |ps: u64| format!("{:.3} us", ps as f64 / 1e6);
-        let over = over_ps.map_or("not over".to_owned(), |ps| format!("over at {}", us(ps)));
-        format!("  deadlock on lane {tc} at {}, {over}: {}\n", us(*at_ps), circle.join(" → "))
-    };
-    found.iter().map(line).collect()
+fn deadlock(DeadlockLine { at_ps, over_ps, tc, circle }: &DeadlockLine) -> String {
+    let us = |ps: u64| format!("{:.3} us", ps as f64 / 1e6);
+    let over = over_ps.map_or("not over".to_owned(), |ps| format!("over at {}", us(ps)));
+    format!("  deadlock on lane {tc} at {}, {over}: {}", us(*at_ps), circle.join(" → "))
 }
 
 /// The first headroom alarm, and the number of further ones.
-fn headroom_alarms(alarms: &[HeadroomLine]) -> String {
-    let [first, more @ ..] = alarms else { return String::new() };
-    let HeadroomLine { at_ps, port, tc, used, headroom } = first;
+fn headroom_alarm(alarms: &[HeadroomLine]) -> Option<String> {
+    let [HeadroomLine { at_ps, port, tc, used, headroom }, more @ ..] = alarms else { return None };
+    let us = *at_ps as f64 / 1e6;
     let others = if more.is_empty() { String::new() } else { format!(", and {} more", more.len()) };
-    format!(
-        "  headroom alarm  {port}, priority {tc}: {used} of {headroom} octets used at {:.3} us{others}\n",
-        *at_ps as f64 / 1e6
-    )
+    Some(format!(
+        "  headroom alarm  {port}, priority {tc}: {used} of {headroom} octets used at {us:.3} us{others}"
+    ))
 }
 
-/// Datagrams that the sockets refused, by reason; empty if there were none.
-fn refused(refused: &BTreeMap<String, u64>) -> String {
+/// Datagrams that the sockets refused, by reason, if there were any.
+fn refused(refused: &BTreeMap<String, u64>) -> Option<String> {
     let known = refused.iter().filter(|(_, count)| **count > 0);
     let reasons: Vec<String> = known.map(|(reason, count)| format!("{count} {reason}")).collect();
-    if reasons.is_empty() { String::new() } else { format!("  refused {}\n", reasons.join(", ")) }
+    (!reasons.is_empty()).then(|| format!("  refused {}", reasons.join(", ")))
 }
 
 /// The fidelity of the host, as text.
@@ -183,18 +160,14 @@ fn place(experiment: &Experiment, measure: &str) -> Option<String> {
 }
 
 /// Throughput over time, one line for each measure of throughput.
-fn pictures(experiment: &Experiment) -> String {
+fn pictures(experiment: &Experiment) -> impl Iterator<Item = String> {
     let unicode = sparkline::unicode();
-    let mut out = String::new();
-    for measure in
-        experiment.lab.measures.iter().filter(|measure| measure.of == Quantity::Throughput)
-    {
-        let At::Ports(ports) = &measure.at else { continue };
-        let series = throughput(experiment, ports);
-        let picture = sparkline::draw(&series, PICTURE, unicode);
-        let _ = writeln!(out, "  {:16} {picture}", measure.name);
-    }
-    out
+    let measures = experiment.lab.measures.iter();
+    measures.filter(|measure| measure.of == Quantity::Throughput).filter_map(move |measure| {
+        let At::Ports(ports) = &measure.at else { return None };
+        let picture = sparkline::draw(&throughput(experiment, ports), PICTURE, unicode);
+        Some(format!("  {:16} {picture}", measure.name))
+    })
 }
 
 /// Mean throughput of ports, each in its direction, by bin, as a ratio to line rate.
@@ -219,8 +192,4 @@ fn throughput(experiment: &Experiment, ports: &[(End, Direction)]) -> Vec<f64> {
         }
     }
     sums.iter().map(|sum| sum / wanted.len().max(1) as f64).collect()
-}
-
-fn indent(text: &str) -> String {
-    text.lines().map(|line| format!("  {}", line.trim_end())).collect::<Vec<_>>().join("\n")
 }

@@ -35,16 +35,16 @@ struct Known {
 }
 
 impl TokenGate {
-    /// Listens at a port of `host`, with the name and the token of `told`.
+    /// Listens at a port of `host`, with the name and the token of `config`.
     ///
     /// # Errors
     /// Those of the system.
-    pub fn open(host: IpAddr, told: &TcpConfig) -> io::Result<TokenGate> {
-        let listener = TcpListener::bind((host, told.port))?;
+    pub fn open(host: IpAddr, config: &TcpConfig) -> io::Result<TokenGate> {
+        let listener = TcpListener::bind((host, config.port))?;
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
-        let names = OwnNames::new(address, told.name.clone());
-        Ok(TokenGate { address, listener, known: Known { names, token: told.token.clone() } })
+        let names = OwnNames::new(address, config.name.clone());
+        Ok(TokenGate { address, listener, known: Known { names, token: config.token.clone() } })
     }
 
     /// The socket, and `router` behind the check of name and token.

@@ -1,18 +1,19 @@
 //! The handle between HTTP requests and the worker: orders in a bounded channel, and snapshots that concurrent
 //! requests share.
 
-use super::view::{Baseline, Counters, Outputs, Status};
+use super::view::{Counters, Outputs, Status};
+use crate::config::DaemonConfig;
 use crate::error::with_sources;
+use axum::http::StatusCode;
 use capture::{Capture, CapturePlan, CapturedPort, WhenFull};
 use emulation::cable::impairment::{Impairer, ManualImpairment};
 use emulation::clock::{Clock, Stopwatch};
 use emulation::driver::orders::{DeviceSnapshot, ImpairmentChange, Order, Reply};
 use emulation::frame_tap::{CaptureStatistics, FrameTap};
-use emulation::timer::Priority;
-use emulation::wiring::{End, Wiring};
+use emulation::timer::{Priority, permitted_priority};
+use emulation::wiring::{End, Impairment};
 use proto::device::Depth;
 use proto::ids::PortNumber;
-use proto::technology::Technology;
 use proto::units::{BitRate, Bytes};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -20,7 +21,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use tokio::sync::{Mutex, oneshot};
+use tokio::sync::{Mutex, MutexGuard, oneshot};
 
 /// Orders that may wait for the worker.
 const ORDERS_MAX: usize = 16;
@@ -28,41 +29,28 @@ const ORDERS_MAX: usize = 16;
 const SNAPSHOT_SERVES_S: f64 = 0.1;
 
 /// The properties of a daemon that do not change while it runs.
-#[derive(Clone, Debug)]
-pub struct ProcessInfo {
-    /// The lab's name.
-    pub lab: String,
-    /// The number of this process.
-    pub process: usize,
-    /// The scenario's seed.
-    pub seed: u64,
+#[derive(Debug)]
+pub(crate) struct ProcessInfo {
+    /// What the launcher configured.
+    pub config: DaemonConfig,
     /// This process's nodes, in the order of the worker's devices.
     pub nodes: Vec<usize>,
-    /// The whole fabric.
-    pub wiring: Wiring,
     /// Fabric time.
     pub clock: Clock,
     /// How the worker is scheduled.
     pub priority: Priority,
-    /// The technology of the fabric.
-    pub technology: Technology,
 }
 
 impl ProcessInfo {
-    /// Device and port of the worker by name, for example `leaf1:4`.
-    fn ends(&self) -> BTreeMap<String, (usize, PortNumber)> {
-        let ports = self.nodes.iter().enumerate().flat_map(|(device, node)| {
-            (0..usize::from(self.wiring.nodes[*node].ports)).map(move |port| {
-                let port = PortNumber::from_index(port);
-                (self.wiring.end_name(End { node: *node, port }), (device, port))
-            })
-        });
-        ports.collect()
+    /// The properties of the process with this configuration.
+    pub fn new(config: DaemonConfig, clock: Clock) -> ProcessInfo {
+        let (nodes, priority) = (config.own_nodes().collect(), permitted_priority(config.realtime));
+        ProcessInfo { config, nodes, clock, priority }
     }
 
     /// Name, device and port of the ports with a cable, in the order of the wiring.
     fn outputs(&self) -> Vec<(String, usize, PortNumber)> {
-        let wiring = &self.wiring;
+        let wiring = &self.config.wiring;
         let ends = wiring.links.iter().flat_map(|link| [link.a, link.b]);
         let own = ends.filter_map(|end| {
             let device = self.nodes.iter().position(|node| *node == end.node)?;
@@ -120,52 +108,41 @@ pub struct CaptureRequest {
     /// Names of the ports, and the rate that the capture states for each.
     pub ports: BTreeMap<String, BitRate>,
     /// Octets kept of each frame; all if `None`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snaplen: Option<Bytes>,
 }
 
-/// Why a request has no answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Refusal {
-    /// The request is not valid for this process, for this reason.
-    Invalid(String),
-    /// The worker is overloaded or has ended.
-    Busy,
-}
+/// Why a request has no answer: the status of the response, and a sentence.
+#[derive(Debug)]
+pub(crate) struct Refusal(pub StatusCode, pub String);
 
-/// A reply, and a receiver of its answer, which fails if the order is dropped.
-fn reply<T: Send + 'static>() -> (Reply<T>, oneshot::Receiver<T>) {
-    let (sender, answer) = oneshot::channel();
-    // A caller that no longer waits has dropped its end.
-    let deliver = |answer| drop(sender.send(answer));
-    (Box::new(deliver), answer)
+impl Refusal {
+    /// The request is not valid for this process.
+    pub fn invalid(reason: impl Into<String>) -> Refusal {
+        Refusal(StatusCode::UNPROCESSABLE_ENTITY, reason.into())
+    }
+
+    /// The worker is overloaded or has ended.
+    fn busy<E>(_: E) -> Refusal {
+        let reason = "the worker does not answer: the run has not begun, is over, or is late";
+        Refusal(StatusCode::SERVICE_UNAVAILABLE, reason.to_owned())
+    }
 }
 
 /// The last snapshot, and the counters to subtract from it.
 #[derive(Debug, Default)]
 struct SnapshotCache {
-    taken: Option<CachedSnapshot>,
-    baseline: Option<Baseline>,
-}
-
-#[derive(Debug)]
-struct CachedSnapshot {
-    at: Stopwatch,
-    depth: Depth,
+    /// When the snapshot was taken, and how deep it is; none without a snapshot.
+    taken: Option<(Stopwatch, Depth)>,
     snapshot: Box<DeviceSnapshot>,
-}
-
-impl CachedSnapshot {
-    /// Whether it is recent enough and at least this deep.
-    fn serves(&self, depth: Depth) -> bool {
-        self.depth >= depth && self.at.seconds() <= SNAPSHOT_SERVES_S
-    }
+    baseline: Option<Counters>,
 }
 
 /// Administers one worker; HTTP requests share it.
 #[derive(Debug)]
 pub(crate) struct AdminHandle {
-    info: ProcessInfo,
+    /// The properties that do not change.
+    pub info: ProcessInfo,
+    /// Device and port by name.
     ends: BTreeMap<String, (usize, PortNumber)>,
     outputs: Vec<(String, usize, PortNumber)>,
     orders_out: OrderSender,
@@ -175,13 +152,8 @@ pub(crate) struct AdminHandle {
 impl AdminHandle {
     /// A handle for the worker that receives from `orders_out`.
     pub fn new(info: ProcessInfo, orders_out: OrderSender) -> AdminHandle {
-        let (ends, outputs) = (info.ends(), info.outputs());
+        let (ends, outputs) = (info.config.own_ends(), info.outputs());
         AdminHandle { info, ends, outputs, orders_out, cache: Mutex::default() }
-    }
-
-    /// The properties that do not change.
-    pub fn info(&self) -> &ProcessInfo {
-        &self.info
     }
 
     /// The worker's status.
@@ -189,7 +161,7 @@ impl AdminHandle {
     /// # Errors
     /// If it does not answer.
     pub async fn status(&self) -> Result<Status, Refusal> {
-        self.with_snapshot(Depth::Ports, |snapshot, _| Status::of(&self.info, snapshot)).await
+        Ok(Status::of(&self.info, &self.read(Depth::Ports).await?.snapshot))
     }
 
     /// The totals of all outputs since the start of the run.
@@ -197,7 +169,7 @@ impl AdminHandle {
     /// # Errors
     /// If the worker does not answer.
     pub async fn outputs(&self) -> Result<Outputs, Refusal> {
-        self.with_snapshot(Depth::Ports, |snapshot, _| Outputs::of(&self.outputs, snapshot)).await
+        Ok(Outputs::of(&self.outputs, &self.read(Depth::Ports).await?.snapshot))
     }
 
     /// All counters since they were last cleared, or since the start of the run.
@@ -205,14 +177,9 @@ impl AdminHandle {
     /// # Errors
     /// If the worker does not answer.
     pub async fn counters(&self) -> Result<Counters, Refusal> {
-        self.with_snapshot(Depth::All, |snapshot, baseline| {
-            let counters = Counters::of(&self.info, snapshot);
-            match baseline {
-                Some(baseline) => counters.since(baseline),
-                None => counters,
-            }
-        })
-        .await
+        let cache = self.read(Depth::All).await?;
+        let counters = Counters::of(&self.info, &cache.snapshot);
+        Ok(cache.baseline.iter().fold(counters, Counters::since))
     }
 
     /// Counters since the start of the run, ignoring clearing, and the status.
@@ -220,10 +187,8 @@ impl AdminHandle {
     /// # Errors
     /// If the worker does not answer.
     pub async fn totals(&self) -> Result<(Counters, Status), Refusal> {
-        let both = |snapshot: &DeviceSnapshot, _: Option<&Baseline>| {
-            (Counters::of(&self.info, snapshot), Status::of(&self.info, snapshot))
-        };
-        self.with_snapshot(Depth::All, both).await
+        let snapshot = &self.read(Depth::All).await?.snapshot;
+        Ok((Counters::of(&self.info, snapshot), Status::of(&self.info, snapshot)))
     }
 
     /// Clears the counters shown. Those of the devices go on.
@@ -231,10 +196,8 @@ impl AdminHandle {
     /// # Errors
     /// If the worker does not answer.
     pub async fn clear(&self) -> Result<(), Refusal> {
-        let now = self
-            .with_snapshot(Depth::All, |snapshot, _| Counters::of(&self.info, snapshot))
-            .await?;
-        self.cache.lock().await.baseline = Some(Baseline::of(now));
+        let mut cache = self.read(Depth::All).await?;
+        cache.baseline = Some(Counters::of(&self.info, &cache.snapshot));
         Ok(())
     }
 
@@ -245,18 +208,17 @@ impl AdminHandle {
     pub async fn impair(&self, port: &str, change: ManualImpairment) -> Result<(), Refusal> {
         let (device, number) = self.end(port)?;
         let end = End { node: self.info.nodes[device], port: number };
-        let spare = Impairer::idle(&self.info.wiring, end, self.info.seed);
+        let spare = Impairer::idle(&self.info.config.wiring, end, self.info.config.seed);
         let change = match change {
             ManualImpairment::Rule(rule, length) => {
-                ManualImpairment::Rule(emulation::wiring::Impairment { from: end, ..rule }, length)
+                ManualImpairment::Rule(Impairment { from: end, ..rule }, length)
             }
             change => change,
         };
-        let (reply, answer) = reply();
-        let impairing = ImpairmentChange { device, port: number, change, spare };
-        self.send(Order::Impair(Box::new(impairing), reply))?;
-        let reason = || Refusal::Invalid(format!("{port}: no cable is connected"));
-        answer.await.map_err(|_| Refusal::Busy)?.then_some(()).ok_or_else(reason)
+        let impairing = Box::new(ImpairmentChange { device, port: number, change, spare });
+        let reason = || Refusal::invalid(format!("{port}: no cable is connected"));
+        let is_done = self.ask(|reply| Order::Impair(impairing, reply)).await?;
+        is_done.then_some(()).ok_or_else(reason)
     }
 
     /// Limits the rate at which `port` sends.
@@ -265,10 +227,9 @@ impl AdminHandle {
     /// If this process has no such port, its line is slower, or the worker does not answer.
     pub async fn slow_down(&self, port: &str, rate: BitRate) -> Result<(), Refusal> {
         let (device, number) = self.end(port)?;
-        let (reply, answer) = reply();
-        self.send(Order::SlowDown(device, number, rate, reply))?;
-        let reason = || Refusal::Invalid(format!("the line at {port} cannot give {rate}"));
-        answer.await.map_err(|_| Refusal::Busy)?.then_some(()).ok_or_else(reason)
+        let reason = || Refusal::invalid(format!("the line at {port} cannot give {rate}"));
+        let is_done = self.ask(|reply| Order::SlowDown(device, number, rate, reply)).await?;
+        is_done.then_some(()).ok_or_else(reason)
     }
 
     /// Starts a capture. A running capture ends.
@@ -279,19 +240,24 @@ impl AdminHandle {
         let port = |(name, rate): (&String, &BitRate)| {
             let (device, port) = self.end(name)?;
             let at = End { node: self.info.nodes[device], port };
-            Ok(CapturedPort { at, technology: self.info.technology, rate: *rate, fed: false })
+            Ok(CapturedPort {
+                at,
+                technology: self.info.config.technology,
+                rate: *rate,
+                fed: false,
+            })
         };
         let plan = CapturePlan {
             file: request.file,
-            scenario: self.info.lab.clone(),
-            seed: self.info.seed,
+            scenario: self.info.config.lab.clone(),
+            seed: self.info.config.seed,
             dilation: Some(self.info.clock.dilation().get()),
             snaplen: request.snaplen,
             when_full: WhenFull::Drop,
             ports: request.ports.iter().map(port).collect::<Result<_, Refusal>>()?,
         };
-        let capture = Capture::create(&plan, &self.info.wiring, &self.info.nodes);
-        let capture = capture.map_err(|error| Refusal::Invalid(with_sources(&error)))?;
+        let capture = Capture::create(&plan, &self.info.config.wiring, &self.info.nodes);
+        let capture = capture.map_err(|error| Refusal::invalid(with_sources(&error)))?;
         self.swap_capture(Some(Box::new(capture))).await.map(|_| ())
     }
 
@@ -307,19 +273,17 @@ impl AdminHandle {
         &self,
         capture: Option<Box<dyn FrameTap>>,
     ) -> Result<Option<CaptureStatistics>, Refusal> {
-        let (reply, answer) = reply();
-        self.send(Order::Tap(capture, reply))?;
-        let (before, at) = answer.await.map_err(|_| Refusal::Busy)?;
+        let (before, at) = self.ask(|reply| Order::Tap(capture, reply)).await?;
         let Some(before) = before else { return Ok(None) };
         // The writer may still have megabytes to write.
         let finished = tokio::task::spawn_blocking(move || before.finish(at)).await;
-        finished.map(Some).map_err(|_| Refusal::Busy)
+        finished.map(Some).map_err(Refusal::busy)
     }
 
     /// Device and number of a port by name.
     fn end(&self, port: &str) -> Result<(usize, PortNumber), Refusal> {
         let end = self.ends.get(port).copied();
-        end.ok_or_else(|| Refusal::Invalid(format!("no port {port} in this process")))
+        end.ok_or_else(|| Refusal::invalid(format!("no port {port} in this process")))
     }
 
     /// Lets traffic items post messages, or stops them. Returns the number of adapters of this process that have such items.
@@ -327,33 +291,34 @@ impl AdminHandle {
     /// # Errors
     /// If the worker does not answer.
     pub async fn let_post(&self, item: Option<String>, on: bool) -> Result<usize, Refusal> {
-        let (reply, answer) = reply();
-        self.send(Order::Traffic { item, on, reply })?;
-        answer.await.map_err(|_| Refusal::Busy)
+        self.ask(|reply| Order::Traffic { item, on, reply }).await
     }
 
-    /// Converts a recent snapshot of at least this depth with `make`; takes a new one if needed.
-    async fn with_snapshot<T>(
-        &self,
-        depth: Depth,
-        make: impl Fn(&DeviceSnapshot, Option<&Baseline>) -> T,
-    ) -> Result<T, Refusal> {
+    /// The cache with a recent snapshot of at least this depth; takes a new one if needed.
+    async fn read(&self, depth: Depth) -> Result<MutexGuard<'_, SnapshotCache>, Refusal> {
         let mut cache = self.cache.lock().await;
-        if !cache.taken.as_ref().is_some_and(|taken| taken.serves(depth)) {
-            let snapshot = cache.taken.take().map(|taken| taken.snapshot).unwrap_or_default();
-            let (reply, answer) = reply();
-            self.send(Order::Read(snapshot, depth, reply))?;
-            let snapshot = answer.await.map_err(|_| Refusal::Busy)?;
-            cache.taken = Some(CachedSnapshot { at: Stopwatch::start(), depth, snapshot });
+        let serves =
+            |(at, has): &(Stopwatch, Depth)| *has >= depth && at.seconds() <= SNAPSHOT_SERVES_S;
+        if !cache.taken.as_ref().is_some_and(serves) {
+            // Without an answer there is no snapshot.
+            cache.taken = None;
+            let snapshot = std::mem::take(&mut cache.snapshot);
+            cache.snapshot = self.ask(|reply| Order::Read(snapshot, depth, reply)).await?;
+            cache.taken = Some((Stopwatch::start(), depth));
         }
-        let SnapshotCache { taken, baseline } = &*cache;
-        let taken = taken.as_ref().ok_or(Refusal::Busy)?;
-        Ok(make(&taken.snapshot, baseline.as_ref()))
+        Ok(cache)
     }
 
-    fn send(&self, order: Order) -> Result<(), Refusal> {
-        self.orders_out.orders.try_send(order).map_err(|_| Refusal::Busy)?;
+    /// Sends an order to the worker and waits for the answer, which fails if the order is dropped.
+    async fn ask<T: Send + 'static>(
+        &self,
+        order: impl FnOnce(Reply<T>) -> Order,
+    ) -> Result<T, Refusal> {
+        let (sender, answer) = oneshot::channel();
+        // A request that no longer waits has dropped its end.
+        let reply = Box::new(|answer| drop(sender.send(answer)));
+        self.orders_out.orders.try_send(order(reply)).map_err(Refusal::busy)?;
         self.orders_out.waiting.store(true, Ordering::Release);
-        Ok(())
+        answer.await.map_err(Refusal::busy)
     }
 }

@@ -3,39 +3,40 @@
 //! Lanes are labelled `vl` or `priority`, as operators of the technology call them. Counters start with the run
 //! and ignore clearing, since a scraper takes a counter that falls for a restart.
 
-use super::ProcessInfo;
 use super::families::{self, Family, NAMED};
+use super::handle::ProcessInfo;
 use super::view::{Counters, LaneCounters, PortCounters, Status};
-use prometheus::core::{Atomic, AtomicF64, AtomicU64, GenericCounterVec, GenericGaugeVec};
-use prometheus::{Opts, Registry, TextEncoder};
+use Kind::{Level, Total};
+use prometheus::{CounterVec, GaugeVec, Opts, Registry, TextEncoder};
 use proto::technology::Technology;
 
 const PS_PER_S: f64 = 1e12;
 const PER_MILLE: f64 = 1e3;
 
-/// A metric of a lane: its family, and its value.
-type LaneMetric<N> = (Family, fn(&LaneCounters) -> N);
+/// How a metric moves.
+#[derive(Clone, Copy)]
+enum Kind {
+    /// It only grows.
+    Total,
+    /// It grows and falls.
+    Level,
+}
 
-const LANE_TOTALS: &[LaneMetric<u64>] = &[
-    (families::TRANSMITTED_BYTES, |lane| lane.tx_bytes),
-    (families::TRANSMITTED_PACKETS, |lane| lane.tx_frames),
-    (families::RECEIVED_BYTES, |lane| lane.rx_bytes),
-    (families::RECEIVED_PACKETS, |lane| lane.rx_frames),
-    (families::NO_ROOM_PACKETS, |lane| lane.no_room),
-    (families::MARKED_PACKETS, |lane| lane.marks),
-    (families::NOTIFICATIONS_SENT, |lane| lane.notes_tx),
-    (families::NOTIFICATIONS_RECEIVED, |lane| lane.notes_rx),
-];
-
-const LANE_TIMES: &[LaneMetric<u64>] = &[
-    (families::TRANSMIT_WAIT_SECONDS, |lane| lane.wait_ps),
-    (families::PAUSED_SECONDS, |lane| lane.pause_ps),
-];
-
-const LANE_LEVELS: &[LaneMetric<u64>] = &[
-    (families::QUEUE_DEPTH_BYTES, |lane| lane.out_queue.now),
-    (families::QUEUE_WATERMARK_BYTES, |lane| lane.out_queue.most),
-    (families::BUFFER_DEPTH_BYTES, |lane| lane.in_queue.now),
+/// The metrics of a lane: family, kind and value.
+const LANES: &[(Family, Kind, fn(&LaneCounters) -> f64)] = &[
+    (families::TRANSMITTED_BYTES, Total, |lane| lane.tx_bytes as f64),
+    (families::TRANSMITTED_PACKETS, Total, |lane| lane.tx_frames as f64),
+    (families::RECEIVED_BYTES, Total, |lane| lane.rx_bytes as f64),
+    (families::RECEIVED_PACKETS, Total, |lane| lane.rx_frames as f64),
+    (families::NO_ROOM_PACKETS, Total, |lane| lane.no_room as f64),
+    (families::MARKED_PACKETS, Total, |lane| lane.marks as f64),
+    (families::NOTIFICATIONS_SENT, Total, |lane| lane.notes_tx as f64),
+    (families::NOTIFICATIONS_RECEIVED, Total, |lane| lane.notes_rx as f64),
+    (families::TRANSMIT_WAIT_SECONDS, Total, |lane| lane.wait_ps as f64 / PS_PER_S),
+    (families::PAUSED_SECONDS, Total, |lane| lane.pause_ps as f64 / PS_PER_S),
+    (families::QUEUE_DEPTH_BYTES, Level, |lane| lane.out_queue.now as f64),
+    (families::QUEUE_WATERMARK_BYTES, Level, |lane| lane.out_queue.most as f64),
+    (families::BUFFER_DEPTH_BYTES, Level, |lane| lane.in_queue.now as f64),
 ];
 
 /// Number of PFC priorities.
@@ -45,9 +46,9 @@ const PRIORITIES: u8 = 8;
 pub fn text(info: &ProcessInfo, counters: &Counters, status: &Status) -> String {
     let page = Page(Registry::new());
     page.of_run(info, status);
-    page.of_lanes(info.technology, counters);
+    page.of_lanes(info.config.technology, counters);
     page.of_ports(counters);
-    if info.technology == Technology::Ethernet {
+    if info.config.technology == Technology::Ethernet {
         page.of_pfc(counters);
     }
     // Names and labels are constants of this file, and a test reads every line.
@@ -58,40 +59,31 @@ struct Page(Registry);
 
 impl Page {
     fn of_run(&self, info: &ProcessInfo, status: &Status) {
-        let lab = [
-            info.lab.clone(),
-            info.seed.to_string(),
-            status.dilation.to_string(),
-            status.version.clone(),
-        ];
+        let (seed, dilation) = (info.config.seed.to_string(), status.dilation.to_string());
+        let lab = vec![info.config.lab.clone(), seed, dilation, status.version.clone()];
         let labels = ["name", "seed", "dilate", "version"];
-        self.levels::<AtomicU64>(families::RUN_INFO, &labels, [(lab.to_vec(), 1)]);
-        let process = vec![status.process.to_string()];
-        let one = |family, value: f64| {
-            self.levels::<AtomicF64>(family, &["process"], [(process.clone(), value)]);
-        };
-        one(families::FABRIC_TIME_SECONDS, status.at_ps as f64 / PS_PER_S);
-        one(families::LATENESS_P99_FRAMES, status.late_p99_thousandths as f64 / PER_MILLE);
-        let lost = [(process.clone(), status.lost)];
-        self.totals::<AtomicU64>(families::LOST_FRAMES, &["process"], lost);
+        self.add(Level, families::RUN_INFO, &labels, [(lab, 1.0)]);
+        let late_frames = status.late_p99_thousandths as f64 / PER_MILLE;
+        for (kind, family, value) in [
+            (Level, families::FABRIC_TIME_SECONDS, status.at_ps as f64 / PS_PER_S),
+            (Level, families::LATENESS_P99_FRAMES, late_frames),
+            (Total, families::LOST_FRAMES, status.lost as f64),
+        ] {
+            self.add(kind, family, &["process"], [(vec![status.process.to_string()], value)]);
+        }
     }
 
     fn of_lanes(&self, technology: Technology, counters: &Counters) {
-        let lane = match technology {
+        let label = match technology {
             Technology::Infiniband => "vl",
             Technology::Ethernet => "priority",
         };
-        let labels = ["node", "port", lane];
-        for (family, value) in LANE_TOTALS {
-            self.totals::<AtomicU64>(*family, &labels, lanes(counters, *value));
-        }
-        for (family, value) in LANE_TIMES {
-            let rows = lanes(counters, *value);
-            let seconds = rows.into_iter().map(|(at, ps)| (at, ps as f64 / PS_PER_S));
-            self.totals::<AtomicF64>(*family, &labels, seconds);
-        }
-        for (family, value) in LANE_LEVELS {
-            self.levels::<AtomicU64>(*family, &labels, lanes(counters, *value));
+        for (family, kind, value) in LANES {
+            let rows = ports(counters).flat_map(|(at, port)| {
+                let lane = move |lane: &LaneCounters| (with(&at, lane.lane), value(lane));
+                port.lanes.iter().map(lane)
+            });
+            self.add(*kind, *family, &["node", "port", label], rows);
         }
     }
 
@@ -99,20 +91,17 @@ impl Page {
         let labels = ["node", "port"];
         for (operators, family) in NAMED {
             let rows = ports(counters).filter_map(|(at, port)| {
-                port.named.get(*operators).map(|total| (at.to_vec(), *total))
+                port.named.get(*operators).map(|total| (at.to_vec(), *total as f64))
             });
-            self.totals::<AtomicU64>(*family, &labels, rows);
+            self.add(Total, *family, &labels, rows);
         }
-        let watchdogs = ports(counters).map(|(at, port)| (at.to_vec(), port.watchdogs));
-        self.totals::<AtomicU64>(families::LINK_WATCHDOGS, &labels, watchdogs);
+        let watchdogs = ports(counters).map(|(at, port)| (at.to_vec(), port.watchdogs as f64));
+        self.add(Total, families::LINK_WATCHDOGS, &labels, watchdogs);
         let discards = ports(counters).flat_map(|(at, port)| {
-            let row = move |(reason, count): (&String, &u64)| {
-                ([&at[..], std::slice::from_ref(reason)].concat(), *count)
-            };
+            let row = move |(reason, count): (&String, &u64)| (with(&at, reason), *count as f64);
             port.drops.iter().map(row)
         });
-        let labels = ["node", "port", "reason"];
-        self.totals::<AtomicU64>(families::DISCARDS, &labels, discards);
+        self.add(Total, families::DISCARDS, &["node", "port", "reason"], discards);
     }
 
     fn of_pfc(&self, counters: &Counters) {
@@ -122,46 +111,39 @@ impl Page {
                 for priority in 0..PRIORITIES {
                     let name = format!("{letter}_prio{priority}_pause");
                     let total = port.named.get(&name).copied().unwrap_or(0);
-                    let further = [direction.to_owned(), priority.to_string()];
-                    rows.push(([&at[..], &further].concat(), total));
+                    rows.push((with(&with(&at, direction), priority), total as f64));
                 }
             }
         }
         let labels = ["node", "port", "direction", "priority"];
-        self.totals::<AtomicU64>(families::PFC_FRAMES, &labels, rows);
+        self.add(Total, families::PFC_FRAMES, &labels, rows);
     }
 
-    fn totals<N: Atomic + 'static>(
+    /// Adds a family: the values of the labels, and the value, of each sample.
+    fn add(
         &self,
+        kind: Kind,
         family: Family,
         labels: &[&str],
-        rows: impl IntoIterator<Item = (Vec<String>, N::T)>,
+        rows: impl IntoIterator<Item = (Vec<String>, f64)>,
     ) {
         let opts = Opts::new(family.full_name(), family.help);
-        let Ok(family) = GenericCounterVec::<N>::new(opts, labels) else { return };
-        for (values, total) in rows {
-            family.with_label_values(&values).inc_by(total);
-        }
-        // Every name is registered once.
-        let _ = self.0.register(Box::new(family));
-    }
-
-    fn levels<N: Atomic + 'static>(
-        &self,
-        family: Family,
-        labels: &[&str],
-        rows: impl IntoIterator<Item = (Vec<String>, N::T)>,
-    ) {
-        let opts = Opts::new(family.full_name(), family.help);
-        let Ok(family) = GenericGaugeVec::<N>::new(opts, labels) else { return };
-        for (values, level) in rows {
-            family.with_label_values(&values).set(level);
-        }
-        let _ = self.0.register(Box::new(family));
+        let rows = rows.into_iter();
+        let added = match kind {
+            Total => CounterVec::new(opts, labels).and_then(|totals| {
+                rows.for_each(|(values, total)| totals.with_label_values(&values).inc_by(total));
+                self.0.register(Box::new(totals))
+            }),
+            Level => GaugeVec::new(opts, labels).and_then(|levels| {
+                rows.for_each(|(values, level)| levels.with_label_values(&values).set(level));
+                self.0.register(Box::new(levels))
+            }),
+        };
+        added.expect("names and labels are valid, and each name is added once");
     }
 }
 
-/// Ports with a cable, and their labels: the node's name and the port's number.
+/// Node and number, and the counters, of every port with a cable.
 fn ports(counters: &Counters) -> impl Iterator<Item = ([String; 2], &PortCounters)> {
     counters.nodes.iter().flat_map(|node| {
         node.ports.iter().filter(|port| port.cabled).map(move |port| {
@@ -171,11 +153,7 @@ fn ports(counters: &Counters) -> impl Iterator<Item = ([String; 2], &PortCounter
     })
 }
 
-fn lanes(counters: &Counters, value: fn(&LaneCounters) -> u64) -> Vec<(Vec<String>, u64)> {
-    let rows = ports(counters).flat_map(|(at, port)| {
-        let row =
-            move |lane: &LaneCounters| ([&at[..], &[lane.lane.to_string()]].concat(), value(lane));
-        port.lanes.iter().map(row)
-    });
-    rows.collect()
+/// The values of some labels, and that of one more.
+fn with(values: &[String], value: impl ToString) -> Vec<String> {
+    [values, &[value.to_string()]].concat()
 }

@@ -2,16 +2,19 @@
 
 use super::handle::{AdminHandle, CaptureRequest, Refusal};
 use super::metrics;
+use super::view::{Counters, Outputs, Status};
 use axum::extract::rejection::{JsonRejection, QueryRejection};
-use axum::extract::{DefaultBodyLimit, Path, Query, State};
-use axum::http::{StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::extract::{DefaultBodyLimit, FromRequest, Path, Query, Request, State};
+use axum::http::header;
+use axum::response::{IntoResponse, NoContent, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use emulation::cable::impairment::ManualImpairment;
+use emulation::frame_tap::CaptureStatistics;
 use emulation::wiring::{Action, End, FrameFilter, Impairment};
 use proto::ids::PortNumber;
 use proto::units::{BitRate, Duration};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -24,7 +27,7 @@ const EXPOSITION: &str = "text/plain; version=0.0.4; charset=utf-8";
 const CHANCE_UNIT: u64 = 1_000_000_000;
 
 type At = State<Arc<AdminHandle>>;
-type Answer<T> = Result<T, Refused>;
+type Answer<T> = Result<T, Refusal>;
 
 /// All routes. `body_max` limits the octets of a body.
 pub fn router(handle: Arc<AdminHandle>, body_max: usize) -> Router {
@@ -66,13 +69,10 @@ struct Wanted {
 #[serde(deny_unknown_fields)]
 pub struct LinkChange {
     /// Cut the cable (true) or restore it (false).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub down: Option<bool>,
     /// Probability that a frame is lost, from 0 to 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss: Option<f64>,
     /// Limit of the port's rate, at most the rate of its line.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<BitRate>,
 }
 
@@ -87,7 +87,7 @@ pub struct Fault {
     /// Probability that such a frame is hit, from 0 to 1.
     pub chance: f64,
     /// Duration in fabric time; until the port is restored if `None`.
-    #[serde(default, rename = "for", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "for")]
     pub length: Option<Duration>,
 }
 
@@ -96,7 +96,6 @@ pub struct Fault {
 #[serde(deny_unknown_fields)]
 pub struct TrafficChange {
     /// Name of the item; all items if `None`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub item: Option<String>,
     /// Whether they may post.
     pub on: bool,
@@ -116,50 +115,47 @@ pub struct Problem {
     pub error: String,
 }
 
-async fn status(State(handle): At) -> Answer<Response> {
-    Ok(Json(handle.status().await?).into_response())
+async fn status(State(handle): At) -> Answer<Json<Status>> {
+    handle.status().await.map(Json)
 }
 
 async fn counters(
     State(handle): At,
     wanted: Result<Query<Wanted>, QueryRejection>,
-) -> Answer<Response> {
+) -> Answer<Json<Counters>> {
     let Query(Wanted { flows }) = wanted?;
     let counters = handle.counters().await?;
-    let shown = match flows {
+    Ok(Json(match flows {
         Flows::All => counters,
         Flows::None => counters.without_flows(),
-    };
-    Ok(Json(shown).into_response())
+    }))
 }
 
-async fn outputs(State(handle): At) -> Answer<Response> {
-    Ok(Json(handle.outputs().await?).into_response())
+async fn outputs(State(handle): At) -> Answer<Json<Outputs>> {
+    handle.outputs().await.map(Json)
 }
 
-async fn exposition(State(handle): At) -> Answer<Response> {
+async fn exposition(State(handle): At) -> Answer<impl IntoResponse> {
     let (counters, status) = handle.totals().await?;
-    let text = metrics::text(handle.info(), &counters, &status);
-    Ok(([(header::CONTENT_TYPE, EXPOSITION)], text).into_response())
+    let text = metrics::text(&handle.info, &counters, &status);
+    Ok(([(header::CONTENT_TYPE, EXPOSITION)], text))
 }
 
-async fn openapi() -> Response {
-    ([(header::CONTENT_TYPE, "application/json")], OPENAPI).into_response()
+async fn openapi() -> impl IntoResponse {
+    ([(header::CONTENT_TYPE, "application/json")], OPENAPI)
 }
 
-async fn clear(State(handle): At) -> Answer<StatusCode> {
-    handle.clear().await?;
-    Ok(StatusCode::NO_CONTENT)
+async fn clear(State(handle): At) -> Answer<NoContent> {
+    handle.clear().await.map(|()| NoContent)
 }
 
 async fn link(
     State(handle): At,
     Path(port): Path<String>,
-    change: Result<Json<LinkChange>, JsonRejection>,
-) -> Answer<StatusCode> {
-    let Json(change) = change?;
+    Body(change): Body<LinkChange>,
+) -> Answer<NoContent> {
     if change == LinkChange::default() {
-        return Err(Refusal::Invalid("nothing is to be changed".to_owned()).into());
+        return Err(Refusal::invalid("nothing is to be changed"));
     }
     let loss = change.loss.map(share).transpose()?;
     if let Some(chance) = loss {
@@ -171,89 +167,71 @@ async fn link(
     if let Some(down) = change.down {
         handle.impair(&port, ManualImpairment::Cut(down)).await?;
     }
-    Ok(StatusCode::NO_CONTENT)
+    Ok(NoContent)
 }
 
 async fn fault(
     State(handle): At,
     Path(port): Path<String>,
-    fault: Result<Json<Fault>, JsonRejection>,
-) -> Answer<StatusCode> {
-    let Json(Fault { action, frames, chance, length }) = fault?;
+    Body(Fault { action, frames, chance, length }): Body<Fault>,
+) -> Answer<NoContent> {
     let chance = share(chance)?;
     // The handle sets the end that the port's name stands for.
-    let nobody = End { node: 0, port: PortNumber::from_index(0) };
-    let rule = Impairment { from: nobody, frames, action, chance };
-    handle.impair(&port, ManualImpairment::Rule(rule, length)).await?;
-    Ok(StatusCode::NO_CONTENT)
+    let unset = End { node: 0, port: PortNumber::from_index(0) };
+    let rule = Impairment { from: unset, frames, action, chance };
+    handle.impair(&port, ManualImpairment::Rule(rule, length)).await.map(|()| NoContent)
 }
 
-async fn mend(State(handle): At, Path(port): Path<String>) -> Answer<StatusCode> {
-    handle.impair(&port, ManualImpairment::Mend).await?;
-    Ok(StatusCode::NO_CONTENT)
+async fn mend(State(handle): At, Path(port): Path<String>) -> Answer<NoContent> {
+    handle.impair(&port, ManualImpairment::Mend).await.map(|()| NoContent)
 }
 
 async fn traffic(
     State(handle): At,
-    change: Result<Json<TrafficChange>, JsonRejection>,
-) -> Answer<Response> {
-    let Json(TrafficChange { item, on }) = change?;
+    Body(TrafficChange { item, on }): Body<TrafficChange>,
+) -> Answer<Json<TrafficChanged>> {
     let adapters = handle.let_post(item, on).await?;
-    Ok(Json(TrafficChanged { adapters }).into_response())
+    Ok(Json(TrafficChanged { adapters }))
 }
 
-async fn capture(
-    State(handle): At,
-    request: Result<Json<CaptureRequest>, JsonRejection>,
-) -> Answer<StatusCode> {
-    let Json(request) = request?;
-    handle.capture(request).await?;
-    Ok(StatusCode::NO_CONTENT)
+async fn capture(State(handle): At, Body(request): Body<CaptureRequest>) -> Answer<NoContent> {
+    handle.capture(request).await.map(|()| NoContent)
 }
 
-async fn end_capture(State(handle): At) -> Answer<Response> {
-    Ok(Json(handle.end_capture().await?).into_response())
+async fn end_capture(State(handle): At) -> Answer<Json<Option<CaptureStatistics>>> {
+    handle.end_capture().await.map(Json)
 }
 
-/// Converts a probability from 0 to 1.
-fn share(share: f64) -> Result<(u64, u64), Refusal> {
+/// A probability as a fraction.
+fn share(share: f64) -> Answer<(u64, u64)> {
     if !(0.0..=1.0).contains(&share) {
-        return Err(Refusal::Invalid(format!("{share} is not between 0 and 1")));
+        return Err(Refusal::invalid(format!("{share} is not between 0 and 1")));
     }
     Ok(((share * CHANCE_UNIT as f64).round() as u64, CHANCE_UNIT))
 }
 
-/// A refusal as a response.
-struct Refused(StatusCode, String);
+/// A body of JSON; what is wrong with it is the reason of a refusal.
+struct Body<T>(T);
 
-impl From<Refusal> for Refused {
-    fn from(refusal: Refusal) -> Refused {
-        match refusal {
-            Refusal::Invalid(reason) => Refused(StatusCode::UNPROCESSABLE_ENTITY, reason),
-            Refusal::Busy => {
-                let reason =
-                    "the worker does not answer: the run has not begun, is over, or is late";
-                Refused(StatusCode::SERVICE_UNAVAILABLE, reason.to_owned())
-            }
-        }
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
+    type Rejection = Refusal;
+
+    async fn from_request(request: Request, state: &S) -> Result<Body<T>, Refusal> {
+        let body = Json::from_request(request, state).await;
+        body.map(|Json(body)| Body(body))
+            .map_err(|error: JsonRejection| Refusal(error.status(), error.body_text()))
     }
 }
 
-impl From<JsonRejection> for Refused {
-    fn from(rejection: JsonRejection) -> Refused {
-        Refused(rejection.status(), rejection.body_text())
+impl From<QueryRejection> for Refusal {
+    fn from(rejection: QueryRejection) -> Refusal {
+        Refusal(rejection.status(), rejection.body_text())
     }
 }
 
-impl From<QueryRejection> for Refused {
-    fn from(rejection: QueryRejection) -> Refused {
-        Refused(rejection.status(), rejection.body_text())
-    }
-}
-
-impl IntoResponse for Refused {
+impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
-        let Refused(status, error) = self;
+        let Refusal(status, error) = self;
         (status, Json(Problem { error })).into_response()
     }
 }

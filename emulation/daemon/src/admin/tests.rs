@@ -7,15 +7,15 @@ use crate::token::Token;
 use emulation::cable::impairment::ManualImpairment;
 use emulation::clock::{Clock, Stopwatch, monotonic_ns};
 use emulation::driver::orders::Order;
-use emulation::timer::{self, Priority};
+use emulation::timer;
 use proto::counters::{DeviceReading, DropReason, FlowId, FlowReading};
 use proto::counters::{LaneCounters, LaneReading, PortReading};
 use proto::device::Depth;
-use proto::technology::Technology;
 use proto::units::Instant;
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::num::NonZeroU64;
+use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use tempfile::TempDir;
@@ -41,6 +41,12 @@ struct Stage {
     address: Option<SocketAddr>,
 }
 
+/// A process that hosts a chain of three devices.
+fn info() -> ProcessInfo {
+    let config = crate::tests::config(0, 1, vec![0; 3]);
+    ProcessInfo::new(config, Clock::new(0, NonZeroU64::MIN))
+}
+
 impl Stage {
     fn set() -> Stage {
         Stage::open(None)
@@ -56,20 +62,9 @@ impl Stage {
         let told = AdminConfig { socket: Some(folder.path().join("s")), tcp };
         let socket = AdminSockets::open(&told, LOOPBACK).expect("a short path");
         let address = socket.address();
-        let wiring = chain();
-        let info = ProcessInfo {
-            lab: "chain".to_owned(),
-            process: 0,
-            seed: 1,
-            nodes: (0..wiring.nodes.len()).collect(),
-            wiring,
-            clock: Clock::new(0, NonZeroU64::MIN),
-            priority: Priority::Normal,
-            technology: Technology::Ethernet,
-        };
         let (orders_out, orders_in) = orders();
         let admin =
-            AdminServer::start(socket, AdminHandle::new(info, orders_out)).expect("a thread");
+            AdminServer::start(socket, AdminHandle::new(info(), orders_out)).expect("a thread");
         let played = Arc::new(Played::default());
         let its = Arc::clone(&played);
         let worker = std::thread::spawn(move || {
@@ -431,17 +426,7 @@ fn a_socket_is_taken_by_one_and_gone_with_the_administration() {
     let socket = AdminSockets::open(&told, LOOPBACK).expect("a short path");
     assert!(AdminSockets::open(&told, LOOPBACK).is_err());
     let (orders_out, _inbox) = orders();
-    let info = ProcessInfo {
-        lab: "chain".to_owned(),
-        process: 0,
-        seed: 1,
-        nodes: Vec::new(),
-        wiring: chain(),
-        clock: Clock::new(0, NonZeroU64::MIN),
-        priority: Priority::Normal,
-        technology: Technology::Infiniband,
-    };
-    drop(AdminServer::start(socket, AdminHandle::new(info, orders_out)).expect("a thread"));
+    drop(AdminServer::start(socket, AdminHandle::new(info(), orders_out)).expect("a thread"));
     assert!(!file.exists());
 }
 

@@ -180,25 +180,14 @@ pub struct FlowCounters {
     pub notes: u64,
 }
 
-/// The counters at the time they were cleared.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Baseline(Counters);
-
-impl Baseline {
-    /// A baseline at `counters`.
-    pub const fn of(counters: Counters) -> Baseline {
-        Baseline(counters)
-    }
-}
-
 impl Status {
     /// The status in `snapshot`.
-    pub fn of(info: &ProcessInfo, snapshot: &DeviceSnapshot) -> Status {
+    pub(crate) fn of(info: &ProcessInfo, snapshot: &DeviceSnapshot) -> Status {
         let beat = &snapshot.beat;
-        let name = |node: &usize| info.wiring.nodes[*node].name.clone();
+        let name = |node: &usize| info.config.wiring.nodes[*node].name.clone();
         Status {
-            lab: info.lab.clone(),
-            process: info.process,
+            lab: info.config.lab.clone(),
+            process: info.config.process,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             dilation: info.clock.dilation().get(),
             at_ps: beat.at.as_ps(),
@@ -237,7 +226,7 @@ impl Outputs {
 
 impl Counters {
     /// The counters in `snapshot`.
-    pub fn of(info: &ProcessInfo, snapshot: &DeviceSnapshot) -> Counters {
+    pub(crate) fn of(info: &ProcessInfo, snapshot: &DeviceSnapshot) -> Counters {
         let devices = info.nodes.iter().zip(&snapshot.devices);
         Counters {
             at_ps: snapshot.beat.at.as_ps(),
@@ -253,7 +242,7 @@ impl Counters {
     }
 
     /// The increase since `baseline`. Levels stay as they are.
-    pub fn since(mut self, Baseline(base): &Baseline) -> Counters {
+    pub fn since(mut self, base: &Counters) -> Counters {
         self.cleared_ps = Some(base.at_ps);
         for (node, before) in self.nodes.iter_mut().zip(&base.nodes) {
             for (port, before) in node.ports.iter_mut().zip(&before.ports) {
@@ -316,7 +305,7 @@ impl FlowCounters {
 }
 
 fn node_counters(info: &ProcessInfo, node: usize, reading: &DeviceReading) -> NodeCounters {
-    let wiring = &info.wiring.nodes[node];
+    let wiring = &info.config.wiring.nodes[node];
     let ports = reading.ports.iter().enumerate().map(|(index, reading)| {
         let end = End { node, port: PortNumber::from_index(index) };
         port_counters(info, end, reading)
@@ -330,12 +319,11 @@ fn node_counters(info: &ProcessInfo, node: usize, reading: &DeviceReading) -> No
 }
 
 fn port_counters(info: &ProcessInfo, end: End, reading: &PortReading) -> PortCounters {
-    let attached =
-        |wiring: &emulation::wiring::Wiring| wiring.attached.iter().any(|at| at.at == end);
+    let wiring = &info.config.wiring;
     let drops = reading.drops.iter().filter(|(_, count)| *count > 0);
     PortCounters {
-        port: info.wiring.end_name(end),
-        cabled: info.wiring.peer(end).is_some() || attached(&info.wiring),
+        port: wiring.end_name(end),
+        cabled: wiring.peer(end).is_some() || wiring.attached.iter().any(|at| at.at == end),
         lanes: reading.lanes.iter().map(lane_counters).collect(),
         drops: drops.map(|(reason, count)| (reason.name().to_owned(), count)).collect(),
         watchdogs: reading.watchdogs,

@@ -199,7 +199,8 @@ fn a_configuration_comes_back_from_its_table() {
     let table = toml::Table::try_from(&config).unwrap();
     let text = toml::to_string(&table).unwrap();
     assert_eq!(toml::from_str::<SwitchConfig>(&text).unwrap(), config);
-    assert!(crate::make(table).is_ok());
+    let read: SwitchConfig = table.try_into().unwrap();
+    assert!(Switch::new(read).is_ok());
 }
 
 proptest! {

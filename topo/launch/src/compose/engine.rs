@@ -5,7 +5,7 @@ use crate::error::OrHost;
 use crate::owner::ProcessIdentity;
 use crate::{LaunchError, interrupt, with_sources};
 use daemon::join::boot;
-use std::net::Ipv4Addr;
+use ipnetwork::Ipv4Network;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -54,26 +54,6 @@ fn has_ended(owner: &str) -> bool {
     // A launcher of another machine that shares the engine is unknown here.
     let process = owner.strip_prefix(boot().as_str()).and_then(ProcessIdentity::named);
     process.is_some_and(|process| !process.is_alive())
-}
-
-/// A network of the engine: its address and the length of its prefix.
-pub struct Subnet {
-    address: u32,
-    prefix: u32,
-}
-
-impl Subnet {
-    fn parse(text: &str) -> Option<Subnet> {
-        let (address, prefix) = text.trim().split_once('/')?;
-        let address: Ipv4Addr = address.parse().ok()?;
-        Some(Subnet { address: address.into(), prefix: prefix.parse().ok()? })
-    }
-
-    /// Whether it has addresses in common with the /24 at `other`.
-    pub(crate) fn overlaps(&self, other: Ipv4Addr) -> bool {
-        let shift = 32 - self.prefix.clamp(1, 24);
-        self.prefix == 0 || self.address >> shift == u32::from(other) >> shift
-    }
 }
 
 impl Docker {
@@ -138,12 +118,12 @@ impl Docker {
     ///
     /// # Errors
     /// If the engine does not answer.
-    pub(crate) fn subnets(&self) -> Result<Vec<Subnet>, LaunchError> {
+    pub(crate) fn subnets(&self) -> Result<Vec<Ipv4Network>, LaunchError> {
         let networks = output_of(&["docker", "network", "ls", "--quiet"])?;
         let format = "{{range .IPAM.Config}}{{println .Subnet}}{{end}}";
         let mut words = vec!["docker", "network", "inspect", "--format", format];
         words.extend(networks.lines());
-        Ok(output_of(&words)?.lines().filter_map(Subnet::parse).collect())
+        Ok(output_of(&words)?.lines().filter_map(|line| line.trim().parse().ok()).collect())
     }
 
     /// Makes the network and the containers of a lab, and starts none of them.
@@ -209,7 +189,7 @@ mod tests {
 
     #[test]
     fn networks_that_share_addresses_overlap() {
-        let other = Ipv4Addr::new(198, 18, 7, 0);
+        let own: Ipv4Network = "198.18.7.0/24".parse().expect("a network");
         for (text, expected) in [
             ("198.18.7.0/24", true),
             ("198.18.7.128/25", true),
@@ -218,9 +198,10 @@ mod tests {
             ("172.17.0.0/16", false),
             ("0.0.0.0/0", true),
         ] {
-            assert_eq!(Subnet::parse(text).expect("a network").overlaps(other), expected, "{text}");
+            let other: Ipv4Network = text.parse().expect("a network");
+            assert_eq!(other.overlaps(own), expected, "{text}");
         }
-        assert!(Subnet::parse("fd00::/64").is_none());
+        assert!("fd00::/64".parse::<Ipv4Network>().is_err());
     }
 
     #[test]

@@ -1,11 +1,13 @@
 //! The Compose file of a lab: one service for each process, a network of its own, no privileges.
 
 use super::monitoring::{self, Monitoring};
-use super::service::{Engine, Labels, quoted};
+use super::service::{Engine, Labels, literal};
 use crate::placement::Hosting;
 use crate::processes::role;
 use daemon::join::TOKEN_VARIABLE;
 use emulation::wiring::{NodeKind, Wiring};
+use ipnetwork::Ipv4Network;
+use serde_json::{Map, Value, json};
 use std::net::Ipv4Addr;
 
 /// The port at which the launcher listens in a lab's network.
@@ -42,8 +44,8 @@ pub struct ContainerLab<'a> {
     pub token: &'a str,
     /// The image of all services.
     pub image: &'a str,
-    /// The first of the 256 addresses of its network.
-    pub subnet: Ipv4Addr,
+    /// Its network.
+    pub subnet: Ipv4Network,
     /// Let daemons ask for real-time priority.
     pub realtime: bool,
     /// The place of the launcher.
@@ -59,23 +61,37 @@ pub fn render(
     wiring: &Wiring,
     hosting: &Hosting,
 ) -> String {
-    let mut writer = Writer { text: String::new(), lab, engine };
-    writer.head();
+    let (tool, verb, driver) = match engine {
+        Engine::Compose => ("docker compose", "docker compose -f THIS up", "bridge"),
+        Engine::Swarm => ("docker stack", "docker stack deploy -c THIS NAME", "overlay"),
+    };
+    let mut services = Map::new();
     if let Launcher::Service { file, arguments } = lab.launcher {
-        writer.launcher(file, arguments);
+        services.insert(LAUNCHER.to_owned(), lab.launcher(engine, file, arguments));
     }
-    let names = service_names(wiring, hosting);
-    for (process, name) in names.iter().enumerate() {
-        writer.daemon(process, hosting.kinds[process], name);
+    for (process, name) in service_names(wiring, hosting).into_iter().enumerate() {
+        let daemon = lab.daemon(engine, process, hosting.kinds[process], &name);
+        services.insert(name, daemon);
     }
-    if let Some(monitoring) = lab.monitoring {
-        monitoring.services(&mut writer.text, lab.labels);
+    services.extend(lab.monitoring.iter().flat_map(|monitoring| monitoring.services(lab.labels)));
+    let mut network = json!({
+        "driver": driver,
+        "driver_opts": { "com.docker.network.driver.mtu": MTU.to_string() },
+        "ipam": { "config": [{ "subnet": lab.subnet.to_string() }] },
+    });
+    if engine == Engine::Compose {
+        network["labels"] = lab.labels.object();
     }
-    writer.network();
-    if let (Engine::Swarm, Launcher::Service { file, .. }) = (engine, lab.launcher) {
-        writer.add(&format!("configs:\n  scenario:\n    file: {}\n", quoted(file)));
+    let networks = json!({ "fabric": network });
+    let mut file = json!({ "version": "3.8", "services": services, "networks": networks });
+    if let (Engine::Swarm, Launcher::Service { file: scenario, .. }) = (engine, lab.launcher) {
+        file["configs"] = json!({ "scenario": { "file": literal(scenario) } });
     }
-    writer.text
+    let name = lab.scenario.replace(char::is_control, " ");
+    format!(
+        "# pausebed: {name}, for {tool}. Made by the command pausebed compose; make it again, do not edit.\n\
+         # {verb}\n{file:#}\n"
+    )
 }
 
 /// The service names of all daemons, by process.
@@ -92,92 +108,53 @@ pub fn service_names(wiring: &Wiring, hosting: &Hosting) -> Vec<String> {
     processes.map(name).collect()
 }
 
-/// The text so far, and what all its parts depend on.
-struct Writer<'a> {
-    text: String,
-    lab: &'a ContainerLab<'a>,
-    engine: Engine,
-}
-
-impl Writer<'_> {
-    fn add(&mut self, text: &str) {
-        self.text.push_str(text);
-    }
-
-    fn head(&mut self) {
-        let name = self.lab.scenario.replace(char::is_control, " ");
-        let (tool, verb) = match self.engine {
-            Engine::Compose => ("docker compose", "docker compose -f THIS up"),
-            Engine::Swarm => ("docker stack", "docker stack deploy -c THIS NAME"),
-        };
-        self.add(&format!(
-            "# pausebed: {name}, for {tool}. Made by the command pausebed compose; make it again, do not edit.\n\
-             # {verb}\nversion: \"3.8\"\nservices:\n"
-        ));
-    }
-
-    fn begin_service(&mut self, name: &str, command: &[String]) {
-        let ContainerLab { labels, image, token, .. } = self.lab;
-        labels.begin_service(&mut self.text, self.engine, name, image, command);
-        self.add(&format!("    environment:\n      {TOKEN_VARIABLE}: {}\n", quoted(token)));
-    }
-
-    fn launcher(&mut self, file: &str, arguments: &[String]) {
+impl ContainerLab<'_> {
+    fn launcher(&self, engine: Engine, file: &str, arguments: &[String]) -> Value {
         let words = ["run", "/scenario.toml", "--backend", "remote", "--no-report"];
         let words = words.map(str::to_owned).into_iter().chain(arguments.iter().cloned());
-        self.begin_service(LAUNCHER, &words.collect::<Vec<_>>());
+        let words: Vec<String> = words.collect();
+        let mut service = self.labels.service(engine, self.image, &words);
+        let listen = format!("0.0.0.0:{PORT}");
+        service["environment"] =
+            json!({ TOKEN_VARIABLE: literal(self.token), "PAUSEBED_LISTEN": listen });
         // Scratch files of the run are in memory. Swarms accept no other form of this.
-        self.add(&format!(
-            "      PAUSEBED_LISTEN: \"0.0.0.0:{PORT}\"\n    volumes:\n      - type: tmpfs\n        target: /tmp\n"
-        ));
-        match self.engine {
-            Engine::Compose => {
-                self.add(&format!("      - {}\n", quoted(&format!("{file}:/scenario.toml:ro"))));
-            }
+        let mut volumes = vec![json!({ "type": "tmpfs", "target": "/tmp" })];
+        match engine {
+            Engine::Compose => volumes.push(literal(&format!("{file}:/scenario.toml:ro")).into()),
             Engine::Swarm => {
-                self.add("    configs:\n      - source: scenario\n        target: /scenario.toml\n")
+                service["configs"] = json!([{ "source": "scenario", "target": "/scenario.toml" }]);
             }
         }
+        service["volumes"] = volumes.into();
+        service
     }
 
-    fn daemon(&mut self, process: usize, kind: NodeKind, name: &str) {
-        let launcher = match self.lab.launcher {
-            Launcher::Outside => gateway(self.lab.subnet).to_string(),
+    fn daemon(&self, engine: Engine, process: usize, kind: NodeKind, name: &str) -> Value {
+        let launcher = match self.launcher {
+            Launcher::Outside => gateway(self.subnet).to_string(),
             Launcher::Service { .. } => LAUNCHER.to_owned(),
         };
         let (launcher, process) = (format!("{launcher}:{PORT}"), process.to_string());
         let words = [role(kind), "--join", &launcher, "--process", &process];
         let mut words = words.map(str::to_owned).to_vec();
-        if self.lab.monitoring.is_some() {
+        if self.monitoring.is_some() {
             words.extend(["--admin".to_owned(), monitoring::target(name)]);
         }
-        self.begin_service(name, &words);
-        if self.lab.realtime {
+        let mut service = self.labels.service(engine, self.image, &words);
+        service["environment"] = json!({ TOKEN_VARIABLE: literal(self.token) });
+        if self.realtime {
             // Real-time priority takes a capability: engines without the right to raise limits refuse the
             // rtprio limit.
-            self.add("    user: \"0:0\"\n    cap_add: [\"SYS_NICE\"]\n");
+            service["user"] = json!("0:0");
+            service["cap_add"] = json!(["SYS_NICE"]);
         }
-    }
-
-    fn network(&mut self) {
-        let driver = match self.engine {
-            Engine::Compose => "bridge",
-            Engine::Swarm => "overlay",
-        };
-        self.add(&format!(
-            "networks:\n  fabric:\n    driver: {driver}\n    driver_opts:\n      \
-             com.docker.network.driver.mtu: \"{MTU}\"\n    ipam:\n      config:\n        - subnet: \"{}/24\"\n",
-            self.lab.subnet
-        ));
-        if self.engine == Engine::Compose {
-            self.lab.labels.write(&mut self.text);
-        }
+        service
     }
 }
 
 /// The address of the host in a lab's network: Docker gives it the first.
-pub(super) fn gateway(subnet: Ipv4Addr) -> Ipv4Addr {
-    Ipv4Addr::from(u32::from(subnet) + 1)
+pub(super) fn gateway(subnet: Ipv4Network) -> Ipv4Addr {
+    Ipv4Addr::from_bits(subnet.network().to_bits() + 1)
 }
 
 /// Whether a node's name is valid as the name of a service, for the engine and for DNS.

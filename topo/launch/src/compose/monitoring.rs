@@ -6,12 +6,11 @@
 //!
 //! The configuration of both is in a folder of this host that the Compose file mounts. It is JSON, which is YAML.
 
-use super::service::{Engine, Labels, quoted};
+use super::service::{Engine, Labels, literal};
 use daemon::token::Token;
 use serde_json::{Value, json};
-use std::fmt::Write as _;
 use std::fs;
-use std::io::{self, Write as _};
+use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -70,44 +69,44 @@ impl Monitoring {
         secret(&self.folder.join(CONFIG), &pretty(&scraping(services, token)))
     }
 
-    /// Writes the two services of a Compose file.
-    pub(super) fn services(&self, text: &mut String, labels: Labels<'_>) {
+    /// The services of the Compose file, by name.
+    pub(super) fn services(&self, labels: Labels<'_>) -> [(String, Value); 2] {
         let words = [
             format!("--config.file=/etc/{CONFIG}"),
             "--storage.tsdb.path=/data".to_owned(),
             // The data is in memory.
             "--storage.tsdb.retention.size=256MB".to_owned(),
         ];
-        labels.begin_service(text, Engine::Compose, PROMETHEUS, &self.image, &words);
+        let mut prometheus = labels.service(Engine::Compose, &self.image, &words);
         let (user, group) = self.user;
-        let _ = write!(
-            text,
-            "    user: \"{user}:{group}\"\n    ports: [{}]\n    volumes:\n      \
-             - type: tmpfs\n        target: /data\n      - {}\n",
-            published("PAUSEBED_PROMETHEUS_PORT", PROMETHEUS_PORT),
-            self.mounted(CONFIG, "/etc"),
-        );
-        let _ = write!(
-            text,
-            "  {GRAFANA}:\n    image: \"grafana/grafana\"\n    profiles: [\"{GRAFANA}\"]\n    \
-             networks: [\"fabric\"]\n    ports: [{}]\n    environment:\n      \
-             GF_AUTH_ANONYMOUS_ENABLED: \"true\"\n    volumes:\n      - {}\n      - {}\n      - {}\n",
-            published("PAUSEBED_GRAFANA_PORT", 3000),
-            self.mounted(SOURCE, &format!("{PROVISIONING}/datasources")),
-            self.mounted(PROVIDER, &format!("{PROVISIONING}/dashboards")),
-            self.mounted(DASHBOARD, DASHBOARDS),
-        );
+        prometheus["user"] = json!(format!("{user}:{group}"));
+        prometheus["ports"] = json!([published("PAUSEBED_PROMETHEUS_PORT", PROMETHEUS_PORT)]);
+        let data = json!({ "type": "tmpfs", "target": "/data" });
+        prometheus["volumes"] = json!([data, self.mounted(CONFIG, "/etc")]);
+        let grafana = json!({
+            "image": "grafana/grafana",
+            "profiles": [GRAFANA],
+            "networks": ["fabric"],
+            "ports": [published("PAUSEBED_GRAFANA_PORT", 3000)],
+            "environment": { "GF_AUTH_ANONYMOUS_ENABLED": "true" },
+            "volumes": [
+                self.mounted(SOURCE, &format!("{PROVISIONING}/datasources")),
+                self.mounted(PROVIDER, &format!("{PROVISIONING}/dashboards")),
+                self.mounted(DASHBOARD, DASHBOARDS),
+            ],
+        });
+        [(PROMETHEUS.to_owned(), prometheus), (GRAFANA.to_owned(), grafana)]
     }
 
-    /// A mount of a file of the folder in a folder of a container.
+    /// A file of the folder as a volume.
     fn mounted(&self, file: &str, to: &str) -> String {
-        quoted(&format!("{}:{to}/{file}:ro", self.folder.join(file).display()))
+        literal(&format!("{}:{to}/{file}:ro", self.folder.join(file).display()))
     }
 }
 
-/// A published port of loopback; a variable changes it, because two labs cannot share one.
+/// A port at loopback, which an environment variable can change.
 fn published(variable: &str, port: u16) -> String {
-    format!("\"127.0.0.1:${{{variable}:-{port}}}:{port}\"")
+    format!("127.0.0.1:${{{variable}:-{port}}}:{port}")
 }
 
 fn scraping(services: &[String], token: &Token) -> Value {

@@ -1,8 +1,8 @@
 //! What all services of a lab of containers have in common.
 //!
-//! Strings are written between double quotes as in JSON, which YAML reads too.
+//! The file is JSON, which is YAML.
 
-use std::fmt::Write as _;
+use serde_json::{Value, json};
 
 /// The label that names the lab of a container or network.
 const LAB_LABEL: &str = "pausebed.lab";
@@ -27,45 +27,40 @@ pub struct Labels<'a> {
     pub owner: &'a str,
 }
 
-/// Quotes a string for YAML and Compose, where a dollar begins a variable.
-pub(super) fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string().replace('$', "$$")
+/// A string for Compose, where a dollar begins a variable.
+pub(super) fn literal(text: &str) -> String {
+    text.replace('$', "$$")
 }
 
 impl Labels<'_> {
-    /// Writes the labels of a container or network.
-    pub(super) fn write(&self, text: &mut String) {
-        let (lab, owner) = (quoted(self.id), quoted(self.owner));
-        let _ =
-            write!(text, "    labels:\n      {LAB_LABEL}: {lab}\n      {OWNER_LABEL}: {owner}\n");
+    /// The labels of a container or network.
+    pub(super) fn object(&self) -> Value {
+        json!({ LAB_LABEL: literal(self.id), OWNER_LABEL: literal(self.owner) })
     }
 
-    /// Writes the beginning of a service: its image, its command, and no privileges.
-    pub(super) fn begin_service(
-        &self,
-        text: &mut String,
-        engine: Engine,
-        name: &str,
-        image: &str,
-        command: &[String],
-    ) {
-        let words: Vec<String> = command.iter().map(|word| quoted(word)).collect();
-        let _ = write!(
-            text,
-            "  {name}:\n    image: {}\n    command: [{}]\n    read_only: true\n    \
-             cap_drop: [\"ALL\"]\n    stop_signal: SIGKILL\n    networks: [\"fabric\"]\n",
-            quoted(image),
-            words.join(", "),
-        );
+    /// A service with this image and command, and without privileges.
+    pub(super) fn service(&self, engine: Engine, image: &str, command: &[String]) -> Value {
+        let command: Vec<String> = command.iter().map(|word| literal(word)).collect();
+        let mut service = json!({
+            "image": literal(image),
+            "command": command,
+            "read_only": true,
+            "cap_drop": ["ALL"],
+            "stop_signal": "SIGKILL",
+            "networks": ["fabric"],
+        });
         match engine {
             Engine::Compose => {
-                text.push_str("    security_opt: [\"no-new-privileges:true\"]\n    restart: \"no\"\n");
-                self.write(text);
+                service["security_opt"] = json!(["no-new-privileges:true"]);
+                service["restart"] = json!("no");
+                service["labels"] = self.object();
             }
             // Names resolve to tasks and not to a virtual address, which would need IPVS.
-            Engine::Swarm => text.push_str(
-                "    deploy:\n      endpoint_mode: dnsrr\n      restart_policy:\n        condition: none\n",
-            ),
+            Engine::Swarm => {
+                let restart = json!({ "condition": "none" });
+                service["deploy"] = json!({ "endpoint_mode": "dnsrr", "restart_policy": restart });
+            }
         }
+        service
     }
 }

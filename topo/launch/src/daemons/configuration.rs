@@ -29,18 +29,18 @@ pub(crate) fn daemon_config(
         lab: job.name.to_owned(),
         process,
         processes: hosting.kinds.len(),
-        seed: job.seed,
+        seed: job.run.seed,
         technology: lab.fabric.technology,
         hosts: hosting.hosts.clone(),
         carrier: cabling.carrier,
         bare: cabling.bare,
         interfaces: interfaces_of(job, hosting, cabling, process),
-        local: job.cables == Cables::Local,
+        local: job.run.cables == Cables::Local,
         bind: std::net::Ipv4Addr::LOCALHOST.into(),
         socket_dir: Some(job.scratch.to_owned()),
         datagram_max: emulation::cable::exchange::DATAGRAM_MAX,
         receive_buffer: None,
-        realtime: job.realtime,
+        realtime: job.run.realtime,
         capture: job.capture.as_ref().and_then(|plan| part_of(plan, hosting, process)),
         feed: feed.map(Path::to_owned),
         admin: None,
@@ -64,7 +64,7 @@ fn interfaces_of(
     let wiring = &job.lab.fabric.wiring;
     let is_here = |end: End| hosting.hosts[end.node] == process;
     let in_memory = |end: End| {
-        job.cables == Cables::Local && wiring.peer(end).is_some_and(|(_, far)| is_here(far))
+        job.run.cables == Cables::Local && wiring.peer(end).is_some_and(|(_, far)| is_here(far))
     };
     let own = cabling.interfaces.iter().filter(|face| is_here(face.at) && !in_memory(face.at));
     own.cloned().collect()

@@ -26,12 +26,10 @@ impl Session {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Outcome, LaunchError> {
         self.use_and_end(async |session| {
-            let hellos = session.hellos().await?;
-            let peers = hellos.into_iter().map(|hello| hello.address).collect();
-            let begin = session.begin(job, peers).await?;
-            let reports = session.reports(job, begin.clock, progress).await?;
-            let wall_ns = monotonic_ns().saturating_sub(begin.clock.origin_ns());
-            Ok(outcome(session, job, begin.clock.dilation(), reports, wall_ns as f64 / 1e9))
+            let clock = session.begin(job, None).await?.clock;
+            let reports = session.reports(job, clock, progress).await?;
+            let wall_ns = monotonic_ns().saturating_sub(clock.origin_ns());
+            Ok(outcome(session, job, clock.dilation(), reports, wall_ns as f64 / 1e9))
         })
         .await
     }
@@ -41,12 +39,9 @@ fn outcome(
     session: &Session,
     job: &Job<'_>,
     dilation: NonZeroU64,
-    reports: Vec<Report>,
+    (reports, missed): (Vec<Report>, Vec<usize>),
     wall_seconds: f64,
 ) -> Outcome {
-    let cut_short = reports.iter().filter(|report| report.cut_short);
-    let mut missed = session.missed.clone();
-    missed.extend(cut_short.map(|report| report.process));
     let judged = judge(&evidence(&reports, missed), dilation);
     Outcome {
         fidelity: Fidelity {
@@ -74,7 +69,7 @@ fn cables(session: &Session, job: &Job<'_>) -> BTreeMap<String, u64> {
     let hosts = &session.hosting.hosts;
     let links = &job.lab.fabric.wiring.links;
     let inside = |link: &&LinkWiring| hosts[link.a.node] == hosts[link.b.node];
-    let memory = match job.cables {
+    let memory = match job.run.cables {
         Cables::Local => links.iter().filter(inside).count() as u64,
         Cables::Socket => 0,
     };

@@ -1,27 +1,29 @@
 //! Runs without an end: the daemons of a lab run until the user stops them, and can be administered meanwhile.
 
-use super::session::{Session, SessionOptions};
-use super::{Cabling, hosting_here};
+use super::session::Session;
+use super::{Cabling, Setup, hosting_here};
 use crate::{FailureKind, Job, LaunchError, block_on};
 use daemon::token::Token;
 use daemon::{AdminConfig, TcpConfig};
 use emulation::wiring::NodeKind;
 use proto::units::Instant;
+use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-/// A daemon of a run that has begun.
-#[derive(Clone, Debug)]
-pub(crate) struct RunningDaemon {
+/// A daemon of a lab.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DaemonRecord {
     /// Its process id.
     pub pid: u32,
     /// The kind of its nodes.
     pub kind: NodeKind,
     /// Its nodes.
-    pub nodes: Vec<usize>,
+    pub nodes: Vec<String>,
     /// The socket of its administration.
     pub socket: PathBuf,
-    /// The TCP address of its administration, if there is one.
+    /// The TCP address of its administration, with the lab's token, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<SocketAddr>,
 }
 
@@ -36,27 +38,26 @@ pub(crate) fn run_until_stopped(
     job: &Job<'_>,
     cabling: Cabling,
     token: Option<Token>,
-    begun: impl FnOnce(Vec<RunningDaemon>) -> Result<(), LaunchError>,
+    begun: impl FnOnce(Vec<DaemonRecord>) -> Result<(), LaunchError>,
 ) -> Result<(), LaunchError> {
     let socket = |process: usize| job.scratch.join(format!("process-{process}.sock"));
-    let admin = |process: usize| AdminConfig {
-        socket: Some(socket(process)),
-        tcp: token.clone().map(|token| TcpConfig { port: 0, name: None, token }),
+    let admin = |process: usize| {
+        let tcp = token.clone().map(|token| TcpConfig { port: 0, name: None, token });
+        Some(AdminConfig { socket: Some(socket(process)), tcp })
     };
-    let options = SessionOptions { admin: Some(&admin), ..SessionOptions::default() };
     let ended = block_on(async {
-        Session::open(job, hosting_here(job), cabling, &options)?
+        Session::open(job, Setup::new(hosting_here(job), cabling), admin)?
             .use_and_end(async |session| {
-                let hellos = session.hellos().await?;
-                let peers = hellos.iter().map(|hello| hello.address.clone()).collect();
-                let begin = session.begin(job, peers).await?;
-                let daemons = hellos.iter().enumerate().map(|(process, hello)| RunningDaemon {
-                    pid: hello.pid,
-                    kind: session.hosting.kinds[process],
-                    nodes: session.hosting.nodes(process).collect(),
-                    socket: socket(process),
-                    address: hello.admin,
-                });
+                let begin = session.begin(job, None).await?;
+                let name = |node: usize| job.lab.fabric.wiring.nodes[node].name.clone();
+                let daemons =
+                    begin.hellos.iter().enumerate().map(|(process, hello)| DaemonRecord {
+                        pid: hello.pid,
+                        kind: session.hosting.kinds[process],
+                        nodes: session.hosting.nodes(process).map(name).collect(),
+                        socket: socket(process),
+                        address: hello.admin,
+                    });
                 let daemons = daemons.collect();
                 // A client that reads of these daemons must find a run that has begun.
                 while begin.clock.now() == Instant::ZERO {

@@ -3,10 +3,9 @@
 //! The daemons do not know of it. If the tester plays nodes, the last process of the run is a socket of this
 //! program. The tester runs on its own thread and gets the same start message as the daemons.
 
-use super::Cabling;
-use super::session::{Session, SessionOptions};
+use super::Setup;
+use super::session::{Begin, Session};
 use crate::error::OrHost;
-use crate::placement::Hosting;
 use crate::{Job, LaunchError, block_on};
 use emulation::clock::{Clock, monotonic_ns};
 use emulation::driver::Report;
@@ -17,21 +16,6 @@ use proto::units::Instant;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-
-/// What such a run needs in addition to its job.
-#[derive(Debug)]
-pub struct TesterSetup {
-    /// The process of each node; the last process is the tester if it has a socket.
-    pub hosting: Hosting,
-    /// What connects the daemons.
-    pub cabling: Cabling,
-    /// The address of the tester's socket, if it plays nodes.
-    pub address: Option<String>,
-    /// The size of each daemon's receive buffer in octets, instead of the host's maximum.
-    pub receive_buffer: Option<usize>,
-    /// Additional environment variables of each daemon.
-    pub environment: Vec<(String, String)>,
-}
 
 /// The start of a run, for the tester.
 #[derive(Clone, Debug)]
@@ -108,14 +92,12 @@ pub struct TesterRun<T> {
 /// If a daemon dies, refuses its configuration or does not report in time.
 pub fn run<T: Send + 'static>(
     job: &Job<'_>,
-    setup: TesterSetup,
+    setup: Setup,
     tester: impl FnOnce(&RunStart) -> T + Send + 'static,
 ) -> Result<TesterRun<T>, LaunchError> {
-    let TesterSetup { hosting, cabling, address, receive_buffer, environment } = setup;
-    let options =
-        SessionOptions { tester: address.clone(), receive_buffer, environment, admin: None };
+    let address = setup.address.clone();
     block_on(async {
-        Session::open(job, hosting, cabling, &options)?
+        Session::open(job, setup, |_| None)?
             .use_and_end(async |session| run_tester(session, job, address, tester).await)
             .await
     })
@@ -127,25 +109,15 @@ async fn run_tester<T: Send + 'static>(
     address: Option<String>,
     tester: impl FnOnce(&RunStart) -> T + Send + 'static,
 ) -> Result<TesterRun<T>, LaunchError> {
-    let hellos = session.hellos().await?;
-    let addresses = hellos.iter().map(|hello| hello.address.clone());
-    let peers: Vec<String> = addresses.chain(address).collect();
-    let begin = session.begin(job, peers.clone()).await?;
+    let Begin { clock, epoch, peers, hellos } = session.begin(job, address).await?;
     let over = Arc::new(AtomicBool::new(false));
-    let start = RunStart {
-        clock: begin.clock,
-        epoch: begin.epoch,
-        peers,
-        daemons: hellos.iter().map(|hello| hello.pid).collect(),
-        over: Arc::clone(&over),
-    };
+    let daemons = hellos.iter().map(|hello| hello.pid).collect();
+    let start = RunStart { clock, epoch, peers, daemons, over: Arc::clone(&over) };
     let thread = thread::Builder::new().name("tester".to_owned()).spawn(move || tester(&start));
     let thread = thread.or_host("no thread")?;
-    let reports = session.reports(job, begin.clock, &mut |_| {}).await;
+    let reports = session.reports(job, clock, &mut |_| {}).await;
     over.store(true, Ordering::Release);
     let found = thread.join().map_err(|_| LaunchError::host("the tester panicked"))?;
-    let reports = reports?;
-    let mut missed = session.missed.clone();
-    missed.extend(reports.iter().filter(|report| report.cut_short).map(|report| report.process));
+    let (reports, missed) = reports?;
     Ok(TesterRun { reports, missed, found })
 }

@@ -1,6 +1,7 @@
 //! Clients that try to join a launcher.
 
 use super::*;
+use tokio::io::AsyncWriteExt;
 use tokio::runtime::Builder;
 
 const TOKEN: &str = "00112233445566778899aabbccddeeff";

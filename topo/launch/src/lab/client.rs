@@ -5,7 +5,7 @@ use daemon::admin::view::{Counters, Outputs, Status};
 use daemon::admin::{
     CaptureRequest, Fault, Flows, LinkChange, Problem, TrafficChange, TrafficChanged,
 };
-use daemon::with_sources;
+use daemon::{BoxedError, with_sources};
 use emulation::frame_tap::CaptureStatistics;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Bytes;
@@ -42,16 +42,11 @@ pub enum ClientError {
         /// The path of its socket.
         socket: String,
         /// What failed.
-        source: Box<dyn Error + Send + Sync>,
+        source: BoxedError,
     },
 }
 
 impl ClientError {
-    fn silent<E: Into<Box<dyn Error + Send + Sync>>>(socket: &Path) -> impl Fn(E) -> ClientError {
-        let socket = socket.display().to_string();
-        move |source| ClientError::Silent { socket: socket.clone(), source: source.into() }
-    }
-
     /// A refusal for a reason found on this side.
     pub fn refused(error: &dyn Error) -> ClientError {
         ClientError::Refused(with_sources(error))
@@ -63,7 +58,7 @@ impl ClientError {
 /// # Errors
 /// If one does not answer.
 pub fn status(record: &LabRecord) -> Result<Vec<Status>, ClientError> {
-    get_all(record, "/status")
+    all(record, Method::GET, "/status", &())
 }
 
 /// The counters of every daemon.
@@ -75,7 +70,7 @@ pub fn counters(record: &LabRecord, flows: Flows) -> Result<Vec<Counters>, Clien
         Flows::All => "/counters",
         Flows::None => "/counters?flows=none",
     };
-    get_all(record, path)
+    all(record, Method::GET, path, &())
 }
 
 /// What the outputs of every daemon count.
@@ -83,11 +78,7 @@ pub fn counters(record: &LabRecord, flows: Flows) -> Result<Vec<Counters>, Clien
 /// # Errors
 /// If one does not answer.
 pub fn outputs(record: &LabRecord) -> Result<Vec<Outputs>, ClientError> {
-    get_all(record, "/outputs")
-}
-
-fn get_all<T: DeserializeOwned>(record: &LabRecord, path: &str) -> Result<Vec<T>, ClientError> {
-    record.daemons.iter().map(|daemon| json(&daemon.socket, Method::GET, path, None)).collect()
+    all(record, Method::GET, "/outputs", &())
 }
 
 /// Resets all counters to zero.
@@ -95,8 +86,7 @@ fn get_all<T: DeserializeOwned>(record: &LabRecord, path: &str) -> Result<Vec<T>
 /// # Errors
 /// If a daemon does not answer.
 pub fn clear(record: &LabRecord) -> Result<(), ClientError> {
-    let clear = |daemon: &DaemonRecord| exchange(&daemon.socket, Method::POST, "/clear", None);
-    record.daemons.iter().try_for_each(|daemon| clear(daemon).map(|_| ()))
+    all::<()>(record, Method::POST, "/clear", &()).map(|_| ())
 }
 
 /// Changes the link at `port`.
@@ -104,7 +94,7 @@ pub fn clear(record: &LabRecord) -> Result<(), ClientError> {
 /// # Errors
 /// If there is no such port, or its daemon does not answer.
 pub fn change_link(record: &LabRecord, port: &str, change: &LinkChange) -> Result<(), ClientError> {
-    at_port(record, Method::POST, "links", port, Some(encoded(change)))
+    at_port(record, Method::POST, "links", port, change)
 }
 
 /// Adds a fault at `port`.
@@ -112,7 +102,7 @@ pub fn change_link(record: &LabRecord, port: &str, change: &LinkChange) -> Resul
 /// # Errors
 /// If there is no such port, or its daemon does not answer.
 pub fn add_fault(record: &LabRecord, port: &str, fault: &Fault) -> Result<(), ClientError> {
-    at_port(record, Method::POST, "faults", port, Some(encoded(fault)))
+    at_port(record, Method::POST, "faults", port, fault)
 }
 
 /// Removes all changes and faults at `port`.
@@ -120,7 +110,7 @@ pub fn add_fault(record: &LabRecord, port: &str, fault: &Fault) -> Result<(), Cl
 /// # Errors
 /// If there is no such port, or its daemon does not answer.
 pub fn remove_faults(record: &LabRecord, port: &str) -> Result<(), ClientError> {
-    at_port(record, Method::DELETE, "faults", port, None)
+    at_port(record, Method::DELETE, "faults", port, &())
 }
 
 fn at_port(
@@ -128,10 +118,9 @@ fn at_port(
     method: Method,
     what: &str,
     port: &str,
-    body: Option<Bytes>,
+    body: &impl Serialize,
 ) -> Result<(), ClientError> {
-    let daemon = daemon_at(record, port)?;
-    exchange(&daemon.socket, method, &format!("/{what}/{port}"), body).map(|_| ())
+    json(daemon_at(record, port)?, method, &format!("/{what}/{port}"), body)
 }
 
 /// Both ends of the cable at `port`, or `port` alone if it has no cable.
@@ -162,8 +151,8 @@ pub fn repair(record: &LabRecord, port: &str) -> Result<(), ClientError> {
 /// If one does not answer.
 pub fn metrics(record: &LabRecord) -> Result<Vec<String>, ClientError> {
     let page = |daemon: &DaemonRecord| {
-        let octets = exchange(&daemon.socket, Method::GET, "/metrics", None)?;
-        String::from_utf8(octets.into()).map_err(ClientError::silent(&daemon.socket))
+        let octets = exchange(&daemon.socket, Method::GET, "/metrics", &())?;
+        String::from_utf8(octets.into()).map_err(|error| silent(&daemon.socket, error.into()))
     };
     record.daemons.iter().map(page).collect()
 }
@@ -202,12 +191,8 @@ pub fn by_daemon<'a>(
 /// # Errors
 /// If a daemon does not answer.
 pub fn traffic(record: &LabRecord, change: &TrafficChange) -> Result<usize, ClientError> {
-    let post = |daemon: &DaemonRecord| {
-        let changed: TrafficChanged =
-            json(&daemon.socket, Method::POST, "/traffic", Some(encoded(change)))?;
-        Ok(changed.adapters)
-    };
-    record.daemons.iter().map(post).sum()
+    let changed: Vec<TrafficChanged> = all(record, Method::POST, "/traffic", change)?;
+    Ok(changed.iter().map(|changed| changed.adapters).sum())
 }
 
 /// Starts a capture.
@@ -215,7 +200,7 @@ pub fn traffic(record: &LabRecord, change: &TrafficChange) -> Result<usize, Clie
 /// # Errors
 /// If it cannot be made or the daemon does not answer.
 pub fn capture(daemon: &DaemonRecord, request: &CaptureRequest) -> Result<(), ClientError> {
-    exchange(&daemon.socket, Method::POST, "/capture", Some(encoded(request))).map(|_| ())
+    json(daemon, Method::POST, "/capture", request)
 }
 
 /// Ends a capture; returns its statistics, if there was one.
@@ -223,43 +208,51 @@ pub fn capture(daemon: &DaemonRecord, request: &CaptureRequest) -> Result<(), Cl
 /// # Errors
 /// If the daemon does not answer.
 pub fn end_capture(daemon: &DaemonRecord) -> Result<Option<CaptureStatistics>, ClientError> {
-    json(&daemon.socket, Method::DELETE, "/capture", None)
+    json(daemon, Method::DELETE, "/capture", &())
 }
 
-fn encoded(body: &impl Serialize) -> Bytes {
-    serde_json::to_vec(body).expect("requests are plain data").into()
-}
-
-fn json<T: DeserializeOwned>(
-    socket: &Path,
+/// The answers of all daemons.
+fn all<T: DeserializeOwned>(
+    record: &LabRecord,
     method: Method,
     path: &str,
-    body: Option<Bytes>,
-) -> Result<T, ClientError> {
-    let octets = exchange(socket, method, path, body)?;
-    serde_json::from_slice(&octets).map_err(ClientError::silent(socket))
+    body: &impl Serialize,
+) -> Result<Vec<T>, ClientError> {
+    record.daemons.iter().map(|daemon| json(daemon, method.clone(), path, body)).collect()
 }
 
-/// Sends one request and returns the body of the answer.
+/// The answer of a daemon; one without content is `null`.
+fn json<T: DeserializeOwned>(
+    daemon: &DaemonRecord,
+    method: Method,
+    path: &str,
+    body: &impl Serialize,
+) -> Result<T, ClientError> {
+    let octets = exchange(&daemon.socket, method, path, body)?;
+    let content = if octets.is_empty() { b"null" } else { &octets[..] };
+    serde_json::from_slice(content).map_err(|error| silent(&daemon.socket, error.into()))
+}
+
+/// The octets that the daemon at `socket` answers. A body of `()` is left out.
 fn exchange(
     socket: &Path,
     method: Method,
     path: &str,
-    body: Option<Bytes>,
+    body: &impl Serialize,
 ) -> Result<Bytes, ClientError> {
-    let request = Request::builder()
-        .method(method)
-        .uri(path)
-        .header(header::HOST, "lab")
-        .header(header::CONTENT_TYPE, "application/json")
-        .body(Full::new(body.unwrap_or_default()))
-        .map_err(ClientError::silent(socket))?;
-    let runtime = Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(ClientError::silent(socket))?;
-    let answer = runtime.block_on(async { timeout(ANSWER_WITHIN, send(socket, request)).await });
-    let (status, body) = answer
-        .map_err(ClientError::silent(socket))?
-        .map_err(ClientError::silent::<Box<dyn Error + Send + Sync>>(socket))?;
+    let ask = || -> Result<(StatusCode, Bytes), BoxedError> {
+        let body = serde_json::to_vec(body)?;
+        let body = if body == b"null" { Bytes::new() } else { body.into() };
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header(header::HOST, "lab")
+            .header(header::CONTENT_TYPE, "application/json")
+            .body(Full::new(body))?;
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        runtime.block_on(async { timeout(ANSWER_WITHIN, send(socket, request)).await? })
+    };
+    let (status, body) = ask().map_err(|error| silent(socket, error))?;
     if status.is_success() {
         return Ok(body);
     }
@@ -268,11 +261,15 @@ fn exchange(
     Err(ClientError::Refused(problem.map_or_else(said, |problem| problem.error)))
 }
 
+fn silent(socket: &Path, source: BoxedError) -> ClientError {
+    ClientError::Silent { socket: socket.display().to_string(), source }
+}
+
 /// Sends a request, and sends it again while the daemon closes the connection without an answer.
 async fn send(
     socket: &Path,
     request: Request<Full<Bytes>>,
-) -> Result<(StatusCode, Bytes), Box<dyn Error + Send + Sync>> {
+) -> Result<(StatusCode, Bytes), BoxedError> {
     let mut tries = 1;
     loop {
         let stream = TokioIo::new(UnixStream::connect(socket).await?);
@@ -311,7 +308,7 @@ mod tests {
                 }
                 drop(listener);
             });
-            exchange(&socket, Method::GET, "/status", None)
+            exchange(&socket, Method::GET, "/status", &())
         })
     }
 

@@ -3,15 +3,16 @@
 //! A folder appears and disappears atomically, by renaming. While it is made or removed its name begins with a dot
 //! and ends with its owner, so that the leftovers of a killed process can be identified.
 
-use crate::owner::{ProcessIdentity, folder, private, remove_leftovers_in};
-use emulation::wiring::NodeKind;
+use crate::LaunchError;
+pub use crate::daemons::persistent::DaemonRecord;
+use crate::error::OrHost;
+use crate::owner::{ProcessIdentity, folder, private, remove_leftovers_in, write_json};
 use proto::technology::Technology;
 use proto::units::BitRate;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 /// The name of the journal.
@@ -71,22 +72,6 @@ pub struct LabRecord {
     pub links: Vec<LinkRecord>,
 }
 
-/// A daemon of a lab.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DaemonRecord {
-    /// Its process id.
-    pub pid: u32,
-    /// The kind of its nodes.
-    pub kind: NodeKind,
-    /// Its nodes.
-    pub nodes: Vec<String>,
-    /// The socket of its administration.
-    pub socket: PathBuf,
-    /// The TCP address of its administration, with the lab's token, if there is one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub address: Option<SocketAddr>,
-}
-
 /// A cable of a lab.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinkRecord {
@@ -135,7 +120,7 @@ impl LabRecord {
     /// If there is none, or it cannot be read.
     pub fn read(folder: &Path) -> io::Result<LabRecord> {
         let text = fs::read_to_string(folder.join(JOURNAL))?;
-        serde_json::from_str(&text).map_err(io::Error::from)
+        Ok(serde_json::from_str(&text)?)
     }
 
     /// Writes the journal in `folder` atomically.
@@ -143,30 +128,10 @@ impl LabRecord {
     /// # Errors
     /// If the file cannot be written, for example because the folder is gone.
     pub fn write(&self, folder: &Path) -> io::Result<()> {
-        let text = serde_json::to_string_pretty(self).map_err(io::Error::from)?;
         let new = folder.join(format!("{JOURNAL}.new"));
-        fs::write(&new, text + "\n")?;
+        write_json(&new, self)?;
         fs::rename(new, folder.join(JOURNAL))
     }
-}
-
-/// Why the folder of a lab cannot be made.
-#[derive(Debug, thiserror::Error)]
-pub enum CreateError {
-    /// A lab of this name is up.
-    #[error("lab {0} is up already: pausebed down {0}, or another --name")]
-    Exists(String),
-    /// Something else has this name.
-    #[error("{} is not the folder of a lab", .0.display())]
-    Foreign(PathBuf),
-    /// The name is not valid.
-    #[error(
-        "{0:?} is not a valid name of a lab: letters, digits, - and _, at most {NAME_MAX} of them"
-    )]
-    Name(String),
-    /// The system refuses.
-    #[error("cannot make {}", .0.display())]
-    System(PathBuf, #[source] io::Error),
 }
 
 /// The folder of all labs.
@@ -213,37 +178,46 @@ impl LabStore {
     ///
     /// # Errors
     /// If there is such a lab, or the folder cannot be made.
-    pub fn create(&self, record: &LabRecord, scenario: &str) -> Result<PathBuf, CreateError> {
+    pub fn create(&self, record: &LabRecord, scenario: &str) -> Result<PathBuf, LaunchError> {
         let is_good = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
         let name = &record.lab;
         if name.is_empty() || name.len() > NAME_MAX || !name.chars().all(is_good) {
-            return Err(CreateError::Name(name.clone()));
+            return Err(LaunchError::config(format!(
+                "{name:?} is not a valid name of a lab: letters, digits, - and _, at most {NAME_MAX} of them"
+            )));
         }
-        let place = self.folder(name);
         let hidden = self.hidden(name, record.owner);
-        let system = |error| CreateError::System(hidden.clone(), error);
-        private(&hidden).map_err(system)?;
-        fs::write(hidden.join(SCENARIO), scenario).map_err(system)?;
-        record.write(&hidden).map_err(system)?;
-        let moved = self.take_place(&hidden, &place);
+        private(&hidden)
+            .and_then(|()| fs::write(hidden.join(SCENARIO), scenario))
+            .and_then(|()| record.write(&hidden))
+            .or_host(format!("cannot make {}", hidden.display()))?;
+        let moved = self.take_place(&hidden, name);
         if moved.is_err() {
             // The next command removes what stays.
             let _ = fs::remove_dir_all(&hidden);
         }
-        moved.map(|()| place)
+        moved
     }
 
-    fn take_place(&self, hidden: &Path, place: &Path) -> Result<(), CreateError> {
+    fn take_place(&self, hidden: &Path, name: &str) -> Result<PathBuf, LaunchError> {
+        let place = self.folder(name);
+        let cannot = || format!("cannot make {}", place.display());
         if place.exists() {
-            let name = place.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            match LabRecord::read(place) {
-                Ok(there) if there.is_alive() => return Err(CreateError::Exists(name)),
-                Ok(_) => self.remove(&name).map_err(|e| CreateError::System(place.into(), e))?,
-                Err(_) => return Err(CreateError::Foreign(place.to_owned())),
+            match LabRecord::read(&place) {
+                Ok(there) if there.is_alive() => {
+                    let hint = format!("pausebed down {name}, or another --name");
+                    return Err(LaunchError::config(format!("lab {name} is up already: {hint}")));
+                }
+                Ok(_) => self.remove(name).or_host(cannot())?,
+                Err(_) => {
+                    let place = place.display();
+                    return Err(LaunchError::config(format!("{place} is not the folder of a lab")));
+                }
             }
         }
         // If two processes come this far at once, the second rename fails.
-        fs::rename(hidden, place).map_err(|error| CreateError::System(place.to_owned(), error))
+        fs::rename(hidden, &place).or_host(cannot())?;
+        Ok(place)
     }
 
     /// Removes the folder of a lab whose owner has ended.
@@ -300,7 +274,7 @@ mod tests {
         let dead = ProcessIdentity { began: own.began + 1, ..own };
         labs.create(&record("one", own), "text").expect("there is none");
         let again = labs.create(&record("one", own), "other");
-        assert!(matches!(again, Err(CreateError::Exists(_))), "{again:?}");
+        assert!(again.is_err_and(|error| error.to_string().contains("is up already")));
         let text = fs::read_to_string(labs.folder("one").join(SCENARIO));
         assert_eq!(text.expect("the first is unharmed"), "text");
         labs.create(&record("two", dead), "left").expect("there is none");
@@ -310,7 +284,10 @@ mod tests {
         assert_eq!(labs.all().into_keys().collect::<Vec<_>>(), ["two"]);
         for name in ["", "../x", "a b", &"x".repeat(NAME_MAX + 1)] {
             let refused = labs.create(&record(name, own), "");
-            assert!(matches!(refused, Err(CreateError::Name(_))), "{name:?}: {refused:?}");
+            assert!(
+                refused.is_err_and(|error| error.to_string().contains("is not a valid name")),
+                "{name:?}"
+            );
         }
     }
 
@@ -326,7 +303,9 @@ mod tests {
             fs::create_dir(place.join(name)).expect("a folder");
         }
         let foreign = labs.create(&record("mine", own), "");
-        assert!(matches!(foreign, Err(CreateError::Foreign(_))), "{foreign:?}");
+        assert!(
+            foreign.is_err_and(|error| error.to_string().contains("is not the folder of a lab"))
+        );
         fs::create_dir_all(place.join(&names[1])).expect("a folder");
         LabStore::open(Some(&place)).expect("the same folder");
         let there: Vec<bool> = names.iter().map(|name| place.join(name).exists()).collect();

@@ -8,7 +8,7 @@ use emulation::clock::Stopwatch;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::fs;
-use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
@@ -17,7 +17,7 @@ const ENDS_WITHIN_S: f64 = 15.0;
 /// The interval at which the end of a process is polled.
 const POLL_NS: u64 = 10_000_000;
 /// Octets of the log that are printed when a lab does not start.
-const LOG_TAIL: u64 = 2_000;
+const LOG_TAIL: usize = 2_000;
 
 /// Starts the supervisor of the lab in `folder`, and waits until the lab is up.
 ///
@@ -55,22 +55,15 @@ fn spawn(folder: &Path) -> io::Result<Child> {
 
 /// The end of a lab's log.
 fn log_tail(folder: &Path) -> String {
-    let read = || -> io::Result<String> {
-        let mut log = fs::File::open(folder.join(LOG))?;
-        let length = log.metadata()?.len();
-        log.seek(SeekFrom::Start(length.saturating_sub(LOG_TAIL)))?;
-        let mut end = Vec::new();
-        log.take(LOG_TAIL).read_to_end(&mut end)?;
-        Ok(String::from_utf8_lossy(&end).into_owned())
-    };
-    read().unwrap_or_default()
+    let log = fs::read(folder.join(LOG)).unwrap_or_default();
+    String::from_utf8_lossy(&log[log.len().saturating_sub(LOG_TAIL)..]).into_owned()
 }
 
 /// Ends the lab `name` and removes its folder.
 ///
 /// # Errors
 /// If the supervisor does not end, or the folder cannot be removed.
-pub fn end(labs: &LabStore, name: &str, record: &LabRecord) -> io::Result<()> {
+pub fn end(labs: &LabStore, record: &LabRecord) -> io::Result<()> {
     // Until the supervisor has written the journal, the owner of a lab is its starter.
     let has_supervisor = ProcessIdentity::this().ok() != Some(record.owner);
     for signal in [Signal::SIGTERM, Signal::SIGKILL] {
@@ -79,7 +72,7 @@ pub fn end(labs: &LabStore, name: &str, record: &LabRecord) -> io::Result<()> {
         }
     }
     let daemons = record.daemons.iter().filter_map(|daemon| ProcessIdentity::of(daemon.pid));
-    let left = daemons.filter(|owner| is_daemon_of(*owner, &labs.folder(name)));
+    let left = daemons.filter(|owner| is_daemon_of(*owner, &labs.folder(&record.lab)));
     for daemon in left {
         // The kernel ends daemons with their supervisor; this waits for it.
         ended(daemon, Signal::SIGKILL);
@@ -87,7 +80,7 @@ pub fn end(labs: &LabStore, name: &str, record: &LabRecord) -> io::Result<()> {
     if has_supervisor && record.is_alive() {
         return Err(io::Error::other(format!("process {} does not end", record.owner.process)));
     }
-    labs.remove(name)
+    labs.remove(&record.lab)
 }
 
 /// Sends `signal` to a process and waits for its end. Returns whether it has ended.

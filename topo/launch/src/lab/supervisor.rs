@@ -2,17 +2,17 @@
 
 use super::folder::{DaemonRecord, LabRecord, LinkRecord, RUN, SCENARIO, Stage, TOKEN};
 use crate::daemons::Cabling;
-use crate::daemons::persistent::{RunningDaemon, run_until_stopped};
+use crate::daemons::persistent::run_until_stopped;
 use crate::error::OrHost;
 use crate::owner::{ProcessIdentity, private};
 use crate::{Job, LaunchError, interrupt, netns, refuse_attached, with_sources};
+use daemon::protocol::write_line;
 use daemon::token::Token;
 use proto::units::Instant;
 use scenario::Scenario;
 use scenario::render::{Lab, render};
 use scenario::run::Backend;
 use serde::{Deserialize, Serialize};
-use std::io::Write;
 use std::path::Path;
 
 /// The message of the supervisor to its starter, in one line.
@@ -45,18 +45,9 @@ pub fn run(folder: &Path) -> Result<(), LaunchError> {
     let _ = record.write(folder);
     if ended.is_err() {
         // A starter that knows that the lab is up has ended.
-        let _ = send_to_starter(&StartResult::Failed(reason));
+        let _ = write_line(std::io::stdout(), &StartResult::Failed(reason));
     }
     ended
-}
-
-/// Writes a message to standard output, which the starter reads.
-fn send_to_starter(message: &StartResult) -> std::io::Result<()> {
-    let mut line = serde_json::to_vec(message)?;
-    line.push(b'\n');
-    let mut out = std::io::stdout();
-    out.write_all(&line)?;
-    out.flush()
 }
 
 /// Starts the lab and runs it to its end.
@@ -65,6 +56,8 @@ fn run_lab(folder: &Path, record: &mut LabRecord) -> Result<(), LaunchError> {
         .or_host(format!("cannot read {SCENARIO}"))?;
     let mut scenario = Scenario::parse(&text, &record.sets)
         .map_err(|faults| LaunchError::config(faults.in_file(SCENARIO)))?;
+    // A lab may run for days: the cores of its host must be able to idle.
+    scenario.run.awake = false;
     let lab = without_end(&mut scenario);
     record.addresses = addresses(&lab);
     record.links = links(&lab);
@@ -73,27 +66,13 @@ fn run_lab(folder: &Path, record: &mut LabRecord) -> Result<(), LaunchError> {
     private(&scratch).or_host("no folder for the run")?;
     let token = record.tcp.then(|| make_token(folder)).transpose();
     let token = token.or_host("cannot write the token")?;
-    let job = Job {
-        lab: &lab,
-        name: &name,
-        seed: scenario.run.seed,
-        dilation: record.dilation,
-        threads: 1,
-        placement: scenario.run.placement,
-        cables: scenario.run.cables,
-        carrier: scenario.run.carrier,
-        realtime: scenario.run.realtime,
-        // A lab may run for days: the cores of its host must be able to idle.
-        awake: false,
-        capture: None,
-        injections: Vec::new(),
-        scratch: &scratch,
-    };
-    let begun = |daemons: Vec<RunningDaemon>| {
-        record.daemons = daemons.into_iter().map(|daemon| daemon_record(&lab, daemon)).collect();
+    let job = Job { name: &name, dilation: record.dilation, ..Job::new(&scenario, &lab, &scratch) };
+    let begun = |daemons: Vec<DaemonRecord>| {
+        record.daemons = daemons;
         record.stage = Stage::Up;
         // An error of the pipe means that the starter was killed. Then the lab ends, too.
-        let written = record.write(folder).and_then(|()| send_to_starter(&StartResult::Up));
+        let written =
+            record.write(folder).and_then(|()| write_line(std::io::stdout(), &StartResult::Up));
         written.or_host("cannot report that the lab is up")
     };
     if scenario.run.backend == Backend::Netns {
@@ -141,15 +120,4 @@ fn links(lab: &Lab) -> Vec<LinkRecord> {
         rate: *rate,
     });
     links.collect()
-}
-
-fn daemon_record(lab: &Lab, daemon: RunningDaemon) -> DaemonRecord {
-    let name = |node: &usize| lab.fabric.wiring.nodes[*node].name.clone();
-    DaemonRecord {
-        pid: daemon.pid,
-        kind: daemon.kind,
-        nodes: daemon.nodes.iter().map(name).collect(),
-        socket: daemon.socket,
-        address: daemon.address,
-    }
 }

@@ -4,7 +4,7 @@
 //! The file name contains the scenario, the process id and the start time of the process. A launcher removes the
 //! files of processes that have ended, and the scratch folders that they name if these bear the lab's mark.
 
-use crate::owner::{ProcessIdentity, folder, remove_leftovers_in};
+use crate::owner::{ProcessIdentity, folder, remove_leftovers_in, write_json};
 use daemon::PortInterface;
 use emulation::wiring::Wiring;
 use serde::{Deserialize, Serialize};
@@ -18,49 +18,32 @@ const MARK: &str = "pausebed-lab";
 /// The end of a journal's name.
 const ENDING: &str = "lab.json";
 
-/// The parts of a lab.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct LabInventory {
+/// The content of the file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Entry {
+    /// The lab's name.
+    pub lab: String,
+    scratch: PathBuf,
     /// The devices by name.
-    pub nodes: BTreeMap<String, InventoryNode>,
+    nodes: BTreeMap<String, InventoryNode>,
 }
 
 /// A device of a lab.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct InventoryNode {
+struct InventoryNode {
     /// The file of its namespace, for `nsenter --net=FILE`; none for the namespace of the launcher.
-    pub namespace: Option<PathBuf>,
+    namespace: Option<PathBuf>,
     /// Its interfaces by port (`h0:1`).
-    pub interfaces: BTreeMap<String, String>,
-}
-
-impl LabInventory {
-    /// The lab with these interfaces.
-    pub fn of(wiring: &Wiring, interfaces: &[PortInterface]) -> LabInventory {
-        let mut lab = LabInventory::default();
-        for face in interfaces {
-            let node = lab.nodes.entry(wiring.nodes[face.at.node].name.clone()).or_default();
-            node.namespace = node.namespace.take().or_else(|| face.namespace.clone());
-            node.interfaces.insert(wiring.end_name(face.at), face.name.clone());
-        }
-        lab
-    }
-}
-
-/// The content of the file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Entry {
-    lab: String,
-    scratch: PathBuf,
-    #[serde(flatten)]
-    content: LabInventory,
+    interfaces: BTreeMap<String, String>,
 }
 
 /// The journal of a lab, which is removed on drop.
 #[derive(Debug)]
 pub(crate) struct Journal {
-    file: PathBuf,
-    entry: Entry,
+    /// Its path.
+    pub file: PathBuf,
+    /// Its content.
+    pub entry: Entry,
 }
 
 impl Journal {
@@ -78,34 +61,23 @@ impl Journal {
         let lab = format!("{name}.{own}");
         fs::write(scratch.join(MARK), &lab)?;
         let file = folder.join(format!("{lab}.{ENDING}"));
-        let entry = Entry { lab, scratch: scratch.to_owned(), content: LabInventory::default() };
-        let journal = Journal { file, entry };
-        journal.write()?;
-        Ok(journal)
+        let entry = Entry { lab, scratch: scratch.to_owned(), nodes: BTreeMap::new() };
+        write_json(&file, &entry)?;
+        Ok(Journal { file, entry })
     }
 
-    /// Writes the parts of the lab.
+    /// Writes the devices with these interfaces.
     ///
     /// # Errors
     /// If the file cannot be written.
-    pub fn enter(&mut self, lab: LabInventory) -> io::Result<()> {
-        self.entry.content = lab;
-        self.write()
-    }
-
-    /// The lab's name.
-    pub fn lab(&self) -> &str {
-        &self.entry.lab
-    }
-
-    /// The path of the journal.
-    pub fn file(&self) -> &Path {
-        &self.file
-    }
-
-    fn write(&self) -> io::Result<()> {
-        let text = serde_json::to_string_pretty(&self.entry).map_err(io::Error::from)?;
-        fs::write(&self.file, text + "\n")
+    pub fn enter(&mut self, wiring: &Wiring, interfaces: &[PortInterface]) -> io::Result<()> {
+        for face in interfaces {
+            let name = wiring.nodes[face.at.node].name.clone();
+            let node = self.entry.nodes.entry(name).or_default();
+            node.namespace = node.namespace.take().or_else(|| face.namespace.clone());
+            node.interfaces.insert(wiring.end_name(face.at), face.name.clone());
+        }
+        write_json(&self.file, &self.entry)
     }
 }
 
@@ -157,7 +129,7 @@ mod tests {
             fs::create_dir(&scratch).expect("a folder");
             fs::write(scratch.join(MARK), if marked { &lab } else { "another" }).expect("a file");
             let file = folder.path().join(format!("{lab}.{ENDING}"));
-            let entry = Entry { lab, scratch: scratch.clone(), content: LabInventory::default() };
+            let entry = Entry { lab, scratch: scratch.clone(), nodes: BTreeMap::new() };
             let text = serde_json::to_string(&entry).expect("plain data");
             fs::write(&file, text).expect("a file");
             [file, scratch]

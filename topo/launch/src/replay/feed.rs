@@ -1,5 +1,6 @@
 //! The frames of a capture that a port accepts, and the arrival of each.
 
+use crate::{LaunchError, with_sources};
 use capture::reader::{CaptureReader, CapturedFrame, ReadError};
 use emulation::cable::is_link_local;
 use emulation::wiring::{End, NodeKind};
@@ -9,7 +10,7 @@ use proto::units::{BitRate, Duration, Instant};
 use scenario::render::Lab;
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{BufReader, ErrorKind};
+use std::io::{self, BufReader, ErrorKind};
 use std::path::Path;
 
 /// The first arrival, in frame times: links are up and credits have been exchanged by then.
@@ -26,34 +27,6 @@ pub enum Pace {
     Gap(Duration),
     /// The recorded gap, divided by this factor.
     Speed(f64),
-}
-
-/// Why a capture cannot be replayed.
-#[derive(Debug, thiserror::Error)]
-pub enum FeedError {
-    /// It cannot be opened.
-    #[error("cannot read")]
-    Open(#[source] std::io::Error),
-    /// It is empty.
-    #[error("the file is empty")]
-    Empty,
-    /// It is no capture.
-    #[error(transparent)]
-    Refused(ReadError),
-    /// It is damaged.
-    #[error("{error}, after {whole} whole frames; nothing was started")]
-    Broken {
-        /// What is wrong.
-        error: ReadError,
-        /// The number of frames before the damage.
-        whole: u64,
-    },
-    /// None of its frames can be injected.
-    #[error("no {0} frames to feed{1}")]
-    Nothing(&'static str, String),
-    /// At this pace it lasts too long.
-    #[error("at this pace the replay lasts more than eleven days of fabric time")]
-    Long,
 }
 
 /// Frames to inject at one port.
@@ -74,28 +47,42 @@ impl Feed {
     ///
     /// # Errors
     /// If the file is no whole capture, or has nothing for the port.
-    pub fn read(file: &Path, at: End, lab: &Lab, pace: Pace) -> Result<Feed, FeedError> {
-        let opened = File::open(file).map_err(FeedError::Open)?;
-        let about = opened.metadata().map_err(FeedError::Open)?;
-        if about.is_dir() {
-            return Err(FeedError::Open(ErrorKind::IsADirectory.into()));
+    pub fn read(file: &Path, at: End, lab: &Lab, pace: Pace) -> Result<Feed, LaunchError> {
+        let open = || -> io::Result<File> {
+            let opened = File::open(file)?;
+            if opened.metadata()?.is_dir() {
+                Err(ErrorKind::IsADirectory.into())
+            } else {
+                Ok(opened)
+            }
+        };
+        let opened = open().map_err(LaunchError::config("cannot read").caused())?;
+        if opened.metadata().is_ok_and(|about| about.is_file() && about.len() == 0) {
+            return Err(LaunchError::config("the file is empty"));
         }
-        if about.is_file() && about.len() == 0 {
-            return Err(FeedError::Empty);
-        }
-        let mut reader = CaptureReader::new(BufReader::new(opened)).map_err(FeedError::Refused)?;
+        let refused = |error: ReadError| LaunchError::config(with_sources(&error));
+        let mut reader = CaptureReader::new(BufReader::new(opened)).map_err(refused)?;
         let rate = lab.fabric.line_rate(at).unwrap_or(BitRate::gbps(1));
         let begin = whole_ns(Instant::ZERO + lab.fabric.tau * BEGIN_FRAMES);
         let mut pacer = Pacer { pace, rate, begin, last: None };
         let mut feed = Feed { at, frames: Vec::new(), skipped: BTreeMap::new() };
+        let too_long = || {
+            let reason = "at this pace the replay lasts more than eleven days of fabric time";
+            LaunchError::config(reason)
+        };
         let mut whole = 0;
         for captured in &mut reader {
-            let captured = captured.map_err(|error| FeedError::Broken { error, whole })?;
+            let captured = captured.map_err(|error| {
+                let error = with_sources(&error);
+                LaunchError::config(format!(
+                    "{error}, after {whole} whole frames; nothing was started"
+                ))
+            })?;
             whole += u64::from(!captured.is_cut());
             match unfit(&captured, lab.fabric.technology) {
                 Some(reason) => *feed.skipped.entry(reason.to_owned()).or_default() += 1,
                 None => {
-                    let arrives = pacer.arrival(&captured).ok_or(FeedError::Long)?;
+                    let arrives = pacer.arrival(&captured).ok_or_else(too_long)?;
                     feed.frames.push((arrives, captured.frame));
                 }
             }
@@ -108,7 +95,8 @@ impl Feed {
                 Technology::Infiniband => "InfiniBand",
                 Technology::Ethernet => "Ethernet",
             };
-            return Err(FeedError::Nothing(wanted, feed.reasons()));
+            let reasons = feed.reasons();
+            return Err(LaunchError::config(format!("no {wanted} frames to feed{reasons}")));
         }
         Ok(feed)
     }

@@ -36,22 +36,8 @@ pub fn run(scenario: &Scenario, ideal: &Ideal, window: Window) -> Result<Score, 
     scenario.expectations.clear();
     let mut lab = render(&scenario);
     lab.plan.edges = edges(window);
-    let job = Job {
-        lab: &lab,
-        name: &scenario.name,
-        seed: scenario.run.seed,
-        dilation: 0,
-        threads: 1,
-        placement: scenario.run.placement,
-        cables: scenario.run.cables,
-        carrier: scenario.run.carrier,
-        realtime: false,
-        awake: false,
-        capture: None,
-        injections: Vec::new(),
-        // The virtual clock writes no files there.
-        scratch: Path::new(""),
-    };
+    // The virtual clock writes no files.
+    let job = Job::new(&scenario, &lab, Path::new(""));
     let outcome = (substrate(Backend::Virtual).run)(&job, &mut |_| {})?;
     score(&lab, &outcome.recordings, ideal, window).ok_or(TuneError::NoReadings)
 }

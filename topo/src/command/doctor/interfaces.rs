@@ -1,13 +1,10 @@
 //! The network interfaces that a scenario can attach.
 
 use super::Check;
-use launch::interfaces::all;
+use launch::interfaces::describe;
 
 pub fn interfaces() -> Check {
-    const WHAT: &str = "interfaces";
-    let lines: Vec<String> = all().iter().map(ToString::to_string).collect();
-    match lines.is_empty() {
-        false => Check::good(WHAT, lines.join("\n")),
-        true => Check::optional(WHAT, "none found", "[lab] attach needs one: look at `ip link`"),
-    }
+    let lines = describe();
+    let found = if lines.is_empty() { "none found".to_owned() } else { lines.join("\n") };
+    Check::wanted(!lines.is_empty(), found, "[lab] attach needs one: look at `ip link`")
 }

@@ -4,26 +4,17 @@ use super::Check;
 use launch::programs::tool;
 
 pub fn build() -> Check {
-    const WHAT: &str = "build";
-    if cfg!(debug_assertions) {
-        Check::optional(
-            WHAT,
+    match cfg!(debug_assertions) {
+        true => Check::optional(
             "for debugging",
             "live runs want an optimised one: cargo build --release",
-        )
-    } else {
-        Check::good(WHAT, "optimised")
+        ),
+        false => Check::good("optimised"),
     }
 }
 
 pub fn tshark() -> Check {
-    const WHAT: &str = "tshark";
-    match tool("tshark") {
-        Ok(found) => Check::good(WHAT, found.version),
-        Err(error) => Check::optional(
-            WHAT,
-            format!("not found ({error})"),
-            "needed only to look at captures, and for some tests: apt-get install tshark",
-        ),
-    }
+    let next = "needed only to look at captures, and for some tests: apt-get install tshark";
+    let missing = |error: std::io::Error| Check::optional(format!("not found ({error})"), next);
+    tool("tshark").map_or_else(missing, |found| Check::good(found.version))
 }

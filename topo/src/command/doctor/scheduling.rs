@@ -17,20 +17,13 @@ const LATE_FINE_NS: u64 = 100_000;
 const LATE_SHARE: u64 = 10;
 
 pub fn kernel() -> Check {
-    const WHAT: &str = "kernel";
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let release = release.trim();
-    match version(release) {
-        Some(version) if version >= KERNEL_LEAST => Check::good(WHAT, format!("Linux {release}")),
-        Some(_) => Check::optional(
-            WHAT,
-            format!("Linux {release}"),
-            "before 4.12 sockets do not report their drops; losses show only as gaps",
-        ),
-        None => {
-            Check::bad(WHAT, format!("unknown: {release:?}"), "pausebed needs Linux with /proc")
-        }
-    }
+    let Some(version) = version(release) else {
+        return Check::bad(format!("unknown: {release:?}"), "pausebed needs Linux with /proc");
+    };
+    let next = "before 4.12 sockets do not report their drops; losses show only as gaps";
+    Check::wanted(version >= KERNEL_LEAST, format!("Linux {release}"), next)
 }
 
 /// Major and minor number of a kernel release.
@@ -40,53 +33,43 @@ fn version(release: &str) -> Option<(u32, u32)> {
 }
 
 pub fn cores() -> Check {
-    const WHAT: &str = "cores";
     match std::thread::available_parallelism() {
         Ok(cores) if cores.get() >= 2 => {
-            Check::good(WHAT, format!("{cores} for this process, one worker each"))
+            Check::good(format!("{cores} for this process, one worker each"))
         }
         Ok(cores) => Check::optional(
-            WHAT,
             format!("{cores} for this process"),
             "NICs and switches share one core: expect twice the dilation, or allow more (taskset, cpuset)",
         ),
-        Err(error) => Check::optional(WHAT, format!("unknown: {error}"), "two are assumed"),
+        Err(error) => Check::optional(format!("unknown: {error}"), "two are assumed"),
     }
 }
 
 pub fn priority() -> Check {
-    const WHAT: &str = "real-time priority";
     let next = "frame times below 2 ms need it: `ulimit -r 10` with \
                 `@GROUP - rtprio 10` in /etc/security/limits.conf, or run as root, \
                 or `setcap cap_sys_nice+ep` on pausebed, nicd and switchd";
     match permitted_priority(true) {
-        Priority::Fifo => Check::good(WHAT, "SCHED_FIFO is granted"),
-        Priority::Nice => Check::optional(WHAT, "not granted; the best nice value is", next),
-        Priority::Normal => Check::optional(WHAT, "not granted", next),
+        Priority::Fifo => Check::good("SCHED_FIFO is granted"),
+        Priority::Nice => Check::optional("not granted; the best nice value is", next),
+        Priority::Normal => Check::optional("not granted", next),
     }
 }
 
 pub fn wake_ups() -> Check {
-    const WHAT: &str = "wake-ups";
     // A separate thread, because the priority belongs to the thread.
     let late_ns = match std::thread::spawn(measure).join() {
         Ok(late_ns) => late_ns,
-        Err(_) => return Check::bad(WHAT, "the measuring thread panicked", "report this as a bug"),
+        Err(_) => return Check::bad("the measuring thread panicked", "report this as a bug"),
     };
     let (p50, p99) = (late_ns[WAITS / 2], late_ns[WAITS * 99 / 100]);
     let found = format!("late by {:.0} µs p50, {:.0} µs p99", p50 as f64 / 1e3, p99 as f64 / 1e3);
-    if p99 <= LATE_FINE_NS {
-        return Check::good(WHAT, found);
-    }
-    let frame_time_ms = (p99 * LATE_SHARE) as f64 / 1e6;
-    Check::optional(
-        WHAT,
-        found,
-        format!(
-            "frame times below {frame_time_ms:.1} ms would be inconclusive now: \
-             stop other programs on this host, or dilate more"
-        ),
-    )
+    let next = format!(
+        "frame times below {:.1} ms would be inconclusive now: \
+         stop other programs on this host, or dilate more",
+        (p99 * LATE_SHARE) as f64 / 1e6
+    );
+    Check::wanted(p99 <= LATE_FINE_NS, found, &next)
 }
 
 /// The lateness of each wait in nanoseconds, in ascending order.

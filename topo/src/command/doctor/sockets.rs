@@ -20,65 +20,41 @@ const BUFFER_WANTED: usize = 4 << 20;
 const PATIENCE_NS: u64 = 1_000_000_000;
 
 pub fn buffers() -> Check {
-    const WHAT: &str = "socket buffers";
     let socket = match udp::open(LOOPBACK) {
         Ok(socket) => socket,
-        Err(error) => return Check::bad(WHAT, error.to_string(), "no UDP socket can be opened"),
+        Err(error) => return Check::bad(error.to_string(), "no UDP socket can be opened"),
     };
     // The kernel doubles the requested size for its own overhead.
     let granted = socket.buffers().receive / 2;
     let limit = std::fs::read_to_string("/proc/sys/net/core/rmem_max").unwrap_or_default();
     let mib = |octets: usize| octets as f64 / f64::from(1 << 20);
     let found = format!("{:.1} MiB to receive (net.core.rmem_max {})", mib(granted), limit.trim());
-    if granted >= BUFFER_WANTED {
-        return Check::good(WHAT, found);
-    }
-    Check::optional(
-        WHAT,
-        found,
-        format!(
-            "below {:.0} MiB a worker that is suspended for 50 ms may lose frames: \
-             sysctl -w net.core.rmem_max={BUFFER_WANTED}",
-            mib(BUFFER_WANTED)
-        ),
-    )
+    let next = format!(
+        "below {:.0} MiB a worker that is suspended for 50 ms may lose frames: \
+         sysctl -w net.core.rmem_max={BUFFER_WANTED}",
+        mib(BUFFER_WANTED)
+    );
+    Check::wanted(granted >= BUFFER_WANTED, found, &next)
 }
 
 pub fn udp() -> Check {
-    const WHAT: &str = "UDP on loopback";
     let pair = || Ok((udp::open(LOOPBACK)?, udp::open(LOOPBACK)?));
-    match pair().and_then(|(a, b)| round_trip(a, b, udp::peer)) {
-        Ok(ns) => {
-            Check::good(WHAT, format!("a round trip of {DATAGRAM_MAX} octets takes {}", micro(ns)))
-        }
-        Err(error) => Check::bad(
-            WHAT,
-            error.to_string(),
-            "127.0.0.1 must be up and not filtered (ip link set lo up; nft list ruleset)",
-        ),
-    }
+    let tried = pair().and_then(|(a, b)| round_trip(a, b, udp::peer));
+    let next = "127.0.0.1 must be up and not filtered (ip link set lo up; nft list ruleset)";
+    Check::tried(tried.map(duration), Check::bad, next)
 }
 
 pub fn unix() -> Check {
-    const WHAT: &str = "Unix datagrams";
     let tried = tempfile::tempdir().and_then(|folder| {
         let (a, b) = (unix::open(folder.path(), 0)?, unix::open(folder.path(), 1)?);
         round_trip(a, b, unix::peer)
     });
-    match tried {
-        Ok(ns) => {
-            Check::good(WHAT, format!("a round trip of {DATAGRAM_MAX} octets takes {}", micro(ns)))
-        }
-        Err(error) => Check::optional(
-            WHAT,
-            error.to_string(),
-            "carrier = \"unix\" will not work: is the path of the temporary folder very long?",
-        ),
-    }
+    let next = "carrier = \"unix\" will not work: is the path of the temporary folder very long?";
+    Check::tried(tried.map(duration), Check::optional, next)
 }
 
-fn micro(ns: u64) -> String {
-    format!("{:.0} µs", ns as f64 / 1e3)
+fn duration(ns: u64) -> String {
+    format!("a round trip of {DATAGRAM_MAX} octets takes {:.0} µs", ns as f64 / 1e3)
 }
 
 /// Sends a datagram of the largest size from `a` to `b` and back, and compares it. Returns nanoseconds.

@@ -10,40 +10,24 @@ use std::path::Path;
 const ROOM_WANTED: u64 = 256 << 20;
 
 pub fn calibration() -> Check {
-    const WHAT: &str = "calibration";
     let host = Calibration::load();
-    let found = format!("{:.0} frame-hops/s", host.frame_hops_per_s);
-    if host.measured {
-        Check::good(WHAT, found)
-    } else {
-        Check::optional(WHAT, format!("{found}, the default"), "measure it: pausebed calibrate")
-    }
+    let default = if host.measured { "" } else { ", the default" };
+    let found = format!("{:.0} frame-hops/s{default}", host.frame_hops_per_s);
+    Check::wanted(host.measured, found, "measure it: pausebed calibrate")
 }
 
 pub fn temporary_folder() -> Check {
-    const WHAT: &str = "temporary folder";
     let folder = std::env::temp_dir();
-    match room(&folder) {
-        Ok(free) => enough(WHAT, &folder, free),
-        Err(error) => Check::bad(
-            WHAT,
-            format!("{}: {error}", folder.display()),
-            "runs keep configurations there: set TMPDIR to a writable folder",
-        ),
-    }
+    let next = "runs keep configurations there: set TMPDIR to a writable folder";
+    let unusable = |error: io::Error| Check::bad(format!("{}: {error}", folder.display()), next);
+    room(&folder).map_or_else(unusable, |free| enough(&folder, free))
 }
 
 pub fn current_folder() -> Check {
-    const WHAT: &str = "current folder";
-    let folder = Path::new(".");
-    match room(folder) {
-        Ok(free) => enough(WHAT, &std::env::current_dir().unwrap_or_default(), free),
-        Err(error) => Check::optional(
-            WHAT,
-            error.to_string(),
-            "run directories cannot be written here: use --out DIR with a writable folder",
-        ),
-    }
+    let next = "run directories cannot be written here: use --out DIR with a writable folder";
+    let unusable = |error: io::Error| Check::optional(error.to_string(), next);
+    let folder = std::env::current_dir().unwrap_or_default();
+    room(Path::new(".")).map_or_else(unusable, |free| enough(&folder, free))
 }
 
 /// Writes into a folder, and returns its free octets.
@@ -54,13 +38,9 @@ fn room(folder: &Path) -> io::Result<u64> {
     Ok(state.blocks_available() as u64 * state.fragment_size() as u64)
 }
 
-fn enough(what: &'static str, folder: &Path, free: u64) -> Check {
+fn enough(folder: &Path, free: u64) -> Check {
     let found = format!("{}, {:.1} GiB free", folder.display(), free as f64 / f64::from(1 << 30));
-    if free >= ROOM_WANTED {
-        Check::good(what, found)
-    } else {
-        Check::optional(what, found, "captures of a long run may not fit")
-    }
+    Check::wanted(free >= ROOM_WANTED, found, "captures of a long run may not fit")
 }
 
 #[cfg(test)]
@@ -71,8 +51,8 @@ mod tests {
     #[test]
     fn a_missing_folder_is_an_error_and_little_space_is_reported() {
         assert!(room(Path::new("/no/such/folder")).is_err());
-        let little = enough("x", Path::new("/x"), 1 << 20);
+        let little = enough(Path::new("/x"), 1 << 20);
         assert_eq!(little.state, State::Optional);
-        assert_eq!(enough("x", Path::new("/x"), 1 << 30).state, State::Good);
+        assert_eq!(enough(Path::new("/x"), 1 << 30).state, State::Good);
     }
 }

@@ -1,20 +1,19 @@
 //! `pausebed capture PORT…`: captures frames of a running lab into a file or to standard output.
 
 use super::Choice;
-use crate::exit::{Exit, Outcome};
+use crate::exit::{Exit, Failure, Outcome};
 use daemon::admin::CaptureRequest;
 use emulation::clock::Stopwatch;
 use emulation::frame_tap::CaptureStatistics;
-use launch::interrupt;
 use launch::lab::client::{self, ClientError};
-use launch::lab::{LabRecord, folder::DaemonRecord, pipe};
+use launch::lab::{LabRecord, folder::DaemonRecord};
+use launch::{interrupt, with_sources};
 use proto::units::Bytes;
-use std::fs::File;
-use std::io::{self, Read, Write};
+use serve::wireshark::extcap::filter::Filter;
+use serve::wireshark::extcap::session::{self, SessionError};
+use std::io;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, mpsc};
-use std::thread::JoinHandle;
 
 /// The interval at which the end is polled.
 const POLL_NS: u64 = 100_000_000;
@@ -42,99 +41,57 @@ pub(in super::super) struct Options {
 pub(in super::super) fn run(options: &Options) -> Outcome {
     let record = options.choice.running()?;
     interrupt::install_handlers();
-    match options.write == Path::new("-") {
+    let captured = match options.write == Path::new("-") {
         true => print(options, &record)?,
-        false => capture(options, &record, &options.write, || false)?,
-    }
+        false => capture(options, &record)?,
+    };
+    captured.iter().for_each(|statistics| eprintln!("{}", text(statistics)));
     Ok(Exit::Good)
 }
 
-/// Captures into `file`, or into one file for each daemon, until the end.
-fn capture(
-    options: &Options,
-    record: &LabRecord,
-    file: &Path,
-    is_enough: impl Fn() -> bool,
-) -> Result<(), ClientError> {
-    let file = std::path::absolute(file).map_err(|error| ClientError::refused(&error))?;
-    let requests = requests(options, record, &file)?;
-    let mut begun: Vec<&DaemonRecord> = Vec::new();
-    let mut result = Ok(());
-    for (daemon, request) in &requests {
-        result = client::capture(daemon, request);
-        if result.is_err() {
-            break;
-        }
-        begun.push(daemon);
-    }
-    if result.is_ok() {
-        wait(options.seconds, record, is_enough);
-    }
-    for daemon in begun {
-        if let Some(statistics) = client::end_capture(daemon)? {
-            eprintln!("{}", text(&statistics));
-        }
-    }
-    result
-}
-
-/// Captures to standard output: a daemon writes into a pipe, and this process copies from the pipe.
-fn print(options: &Options, record: &LabRecord) -> Result<(), ClientError> {
-    let refused = |error: io::Error| ClientError::refused(&error);
-    let folder = tempfile::tempdir().map_err(refused)?;
-    let file = folder.path().join("frames");
-    if requests(options, record, &file)?.len() > 1 {
-        let reason = "ports of several daemons cannot go to standard output: use a file";
-        return Err(ClientError::Refused(reason.to_owned()));
-    }
-    let pipe = pipe::make(&file).map_err(refused)?;
-    let is_over = Arc::new(AtomicBool::new(false));
-    let (begin, begun) = mpsc::channel();
-    let copying = copy_when(begun, pipe, Arc::clone(&is_over));
-    let captured = capture(options, record, &file, || {
-        // Only the first message counts.
-        let _ = begin.send(());
-        is_over.load(Ordering::Relaxed)
-    });
-    drop(begin);
-    // If the daemon did not end the capture, the copy would never end.
-    captured?;
-    let copied = copying.join().unwrap_or_else(|_| Err(io::ErrorKind::Other.into()));
-    copied.map_err(refused)
-}
-
-/// Copies from the pipe on a separate thread, from the first message of `begun` on.
-fn copy_when(
-    begun: mpsc::Receiver<()>,
-    mut pipe: File,
-    is_over: Arc<AtomicBool>,
-) -> JoinHandle<io::Result<()>> {
-    std::thread::spawn(move || {
-        // There is no message if the daemon refuses.
-        let copied = begun.recv().map_or(Ok(()), |()| copy(&mut pipe));
-        // The daemon notices that the pipe has no reader.
-        drop(pipe);
-        is_over.store(true, Ordering::Relaxed);
-        copied
+/// Captures to standard output until the end.
+fn print(options: &Options, record: &LabRecord) -> Result<Vec<CaptureStatistics>, Failure> {
+    let out = io::stdout().as_fd().try_clone_to_owned().map_err(Failure::host)?;
+    let Options { ports, snaplen, .. } = options;
+    let request =
+        session::CaptureRequest { record, ports, snaplen: *snaplen, filter: Filter::default() };
+    let stopwatch = Stopwatch::start();
+    let captured = session::capture_into(out.into(), &request, || options.is_over(stopwatch));
+    captured.map_err(|error| match error {
+        SessionError::Client(error) => error.into(),
+        SessionError::Pipe(..) => Failure::host(with_sources(&error)),
     })
 }
 
-/// Copies to standard output until the end of the pipe, or until the reader closes standard output.
-fn copy(pipe: &mut File) -> io::Result<()> {
-    pipe::set_blocking(pipe)?;
-    let mut out = io::stdout().lock();
-    let mut octets = vec![0; 1 << 16];
-    loop {
-        let count = match pipe.read(&mut octets) {
-            Ok(0) => return Ok(()),
-            // After Ctrl-C, which ends the capture, the rest of the pipe still belongs to it.
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            count => count?,
-        };
-        match out.write_all(&octets[..count]).and_then(|()| out.flush()) {
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(()),
-            written => written?,
-        }
+/// Captures into a file, or into one file for each daemon, until the end.
+fn capture(options: &Options, record: &LabRecord) -> Result<Vec<CaptureStatistics>, Failure> {
+    let file = std::path::absolute(&options.write).map_err(Failure::bad_file(&options.write))?;
+    let requests = requests(options, record, &file)?;
+    let mut begun: Vec<&DaemonRecord> = Vec::new();
+    let result = requests.iter().try_for_each(|(daemon, request)| {
+        client::capture(daemon, request)?;
+        begun.push(daemon);
+        Ok::<(), ClientError>(())
+    });
+    let stopwatch = Stopwatch::start();
+    while result.is_ok()
+        && !options.is_over(stopwatch)
+        && !interrupt::requested()
+        && record.is_alive()
+    {
+        interrupt::pause(POLL_NS);
+    }
+    let mut captured = Vec::new();
+    for daemon in begun {
+        captured.extend(client::end_capture(daemon)?);
+    }
+    Ok(result.map(|()| captured)?)
+}
+
+impl Options {
+    /// Whether the capture has lasted long enough.
+    fn is_over(&self, stopwatch: Stopwatch) -> bool {
+        self.seconds.is_some_and(|seconds| stopwatch.seconds() >= seconds)
     }
 }
 
@@ -155,15 +112,6 @@ fn requests<'a>(
         (daemon, CaptureRequest { file, ports, snaplen: options.snaplen })
     };
     Ok(parts.into_iter().enumerate().map(request).collect())
-}
-
-/// Waits for the end of the time, a signal, `is_enough`, or the end of the lab.
-fn wait(seconds: Option<f64>, record: &LabRecord, is_enough: impl Fn() -> bool) {
-    let stopwatch = Stopwatch::start();
-    let is_over = || is_enough() || seconds.is_some_and(|seconds| stopwatch.seconds() >= seconds);
-    while !is_over() && !interrupt::requested() && record.is_alive() {
-        interrupt::pause(POLL_NS);
-    }
 }
 
 fn text(statistics: &CaptureStatistics) -> String {

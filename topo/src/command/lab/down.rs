@@ -22,20 +22,20 @@ pub(in super::super) fn run(options: &Options) -> Outcome {
     let labs = options.place.labs()?;
     let all = labs.all();
     let exists = options.lab.as_ref().is_none_or(|name| all.contains_key(name));
-    let chosen: Vec<(String, LabRecord)> = match exists && !all.is_empty() {
+    let chosen: Vec<LabRecord> = match exists && !all.is_empty() {
         false => {
             eprintln!("no such lab is up");
             Vec::new()
         }
-        true if options.all => all.into_iter().collect(),
+        true if options.all => all.into_values().collect(),
         true => vec![choose(&labs, options.lab.as_deref())?],
     };
     let mut exit = Exit::Good;
-    for (name, record) in &chosen {
-        match lifecycle::end(&labs, name, record) {
-            Ok(()) => println!("lab {name} is down"),
+    for record in &chosen {
+        match lifecycle::end(&labs, record) {
+            Ok(()) => println!("lab {} is down", record.lab),
             Err(error) => {
-                eprintln!("lab {name}: {error}");
+                eprintln!("lab {}: {error}", record.lab);
                 exit = Exit::Host;
             }
         }

@@ -26,7 +26,7 @@ pub(in super::super) struct Options {
 /// Runs the command.
 pub(in super::super) fn run(options: &Options) -> Outcome {
     let labs = options.place.labs()?;
-    let file = labs.folder(&choose(&labs, options.lab.as_deref())?.0).join(LOG);
+    let file = labs.folder(&choose(&labs, options.lab.as_deref())?.lab).join(LOG);
     let mut log = File::open(&file).map_err(|error| Failure::host(error).of(file.display()))?;
     interrupt::install_handlers();
     // An error means that the reader has closed standard output.

@@ -40,12 +40,9 @@ pub(in super::super) struct Options {
 impl Options {
     /// The flows that the table needs: their number grows with the square of the adapters.
     const fn flows(&self) -> Flows {
-        match self.subject {
-            _ if self.json => Flows::All,
-            Subject::Cc | Subject::Flows => Flows::All,
-            Subject::Pfc | Subject::Ecn | Subject::Credits | Subject::Queues | Subject::Links => {
-                Flows::None
-            }
+        match self.json || matches!(self.subject, Subject::Cc | Subject::Flows) {
+            true => Flows::All,
+            false => Flows::None,
         }
     }
 }
@@ -62,7 +59,13 @@ pub(in super::super) fn run(options: &Options) -> Outcome {
             let port = options.port.as_deref().unwrap_or_default();
             return Err(Failure::usage(format!("no port or node {port} in lab {}", record.lab)));
         }
-        let text = draw(options, &record, &counters);
+        let text = match options.json {
+            true => json(&record, &counters),
+            false => {
+                let (subject, nonzero) = (options.subject, options.nonzero);
+                Show { subject, nonzero, record: &record }.text(&counters)
+            }
+        };
         println!("{}{text}", if clears { CLEAR } else { "" });
         if !options.watch {
             return Ok(Exit::Good);
@@ -72,14 +75,6 @@ pub(in super::super) fn run(options: &Options) -> Outcome {
             return Ok(Exit::Good);
         }
     }
-}
-
-fn draw(options: &Options, record: &LabRecord, counters: &[Counters]) -> String {
-    if options.json {
-        return json(record, counters);
-    }
-    let show = Show { subject: options.subject, nonzero: options.nonzero, record };
-    show.text(counters)
 }
 
 /// Only the given port, or the ports of the given node.

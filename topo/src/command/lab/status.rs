@@ -52,7 +52,7 @@ fn line(record: &LabRecord) -> LabLine {
         backend: record.backend.clone(),
         dilation: record.dilation,
         nodes: record.daemons.iter().map(|daemon| daemon.nodes.len()).sum(),
-        keeper: record.owner.process,
+        supervisor: record.owner.process,
         at_ps: daemons.iter().map(|daemon| daemon.at_ps).max(),
         late_p99_thousandths: daemons.iter().map(|daemon| daemon.late_p99_thousandths).max(),
         lost: daemons.iter().map(|daemon| daemon.lost).sum(),

@@ -6,7 +6,7 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::options::Overrides;
 use launch::calibration::Calibration;
 use launch::estimate;
-use launch::lab::folder::{CreateError, TOKEN};
+use launch::lab::folder::TOKEN;
 use launch::lab::{LabRecord, Stage, lifecycle, supervisor};
 use launch::owner::ProcessIdentity;
 use launch::{substrate, with_sources};
@@ -76,15 +76,12 @@ pub(in super::super) fn run(options: &Options) -> Outcome {
     };
     if let Some(left) = labs.all().get(&record.lab).filter(|left| left.is_abandoned()) {
         // If it cannot be removed, creating the folder fails with the reason.
-        let _ = lifecycle::end(&labs, &record.lab, left);
+        let _ = lifecycle::end(&labs, left);
     }
-    let folder = labs.create(&record, &scenario.text).map_err(|error| {
-        let is_host = matches!(error, CreateError::System(..));
-        Failure::new(if is_host { Exit::Host } else { Exit::Usage }, with_sources(&error))
-    })?;
+    let folder = labs.create(&record, &scenario.text)?;
     lifecycle::start(&folder).inspect_err(|_| {
         // The next `up` or `down` removes what stays.
-        let _ = LabRecord::read(&folder).map(|left| lifecycle::end(&labs, &record.lab, &left));
+        let _ = LabRecord::read(&folder).map(|left| lifecycle::end(&labs, &left));
     })?;
     let LabRecord { lab: name, backend, .. } = &record;
     let (nics, switches) = (lab.nics.len(), lab.switches.len());

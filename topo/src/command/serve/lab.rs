@@ -1,6 +1,6 @@
 //! `pausebed serve LAB`: shows a lab in browsers until it ends.
 
-use super::{Options, POLL_NS, Subject, open, wait_for_end};
+use super::{Options, POLL_NS, open, wait_for_end};
 use crate::command::lab::running;
 use crate::exit::{Exit, Failure, Outcome};
 use emulation::clock::monotonic_ns;
@@ -11,6 +11,7 @@ use launch::lab::folder::SCENARIO;
 use scenario::Scenario;
 use scenario::render::render;
 use serve::lab_poller::LabPoller;
+use serve::page::PageSubject;
 use serve::{LiveState, Server};
 use std::sync::Arc;
 
@@ -35,8 +36,8 @@ pub fn run(options: &Options, name: &str) -> Outcome {
     let lab = render(&scenario);
     let state = Arc::new(LiveState::new(&scenario, &lab, true));
     let back_end = format!("lab on {}, dilated {}×", record.backend, record.dilation);
-    let subject = Subject { scenario: &scenario, lab: &lab, back_end, record: Some(&record) };
-    let server = open(options, subject, &state)?;
+    let subject = PageSubject { scenario: &scenario, lab: &lab, back_end, record: Some(&record) };
+    let server = open(options, &subject, &state)?;
     interrupt::install_handlers();
     poll(options, &record, &state, &server);
     if !interrupt::requested() {

@@ -11,8 +11,9 @@ use emulation::clock::{Stopwatch, monotonic_ns};
 use emulation::driver::Report;
 use emulation::timer;
 use emulation::wiring::Attached;
-use launch::daemons::Cabling;
+use launch::Job;
 use launch::daemons::tester::{self, TesterRun};
+use launch::daemons::{Cabling, Setup};
 use launch::placement::Hosting;
 use proto::counters::Drops;
 use proto::wire::internet::checksum;
@@ -116,10 +117,10 @@ fn run(
     bench: Bench,
 ) -> Result<TesterRun<(io::Result<Heard>, Bench)>> {
     let scratch = tempfile::tempdir().map_err(Failure::of_host)?;
-    // The hosts at the other ends go by no slower clock.
-    let job = stage::job(scenario, lab, 1, scratch.path());
-    let hosting = Hosting::new(&lab.fabric.wiring, job.placement, 1);
-    let setting = stage::bystander(hosting, bench.cabling(lab));
+    // The hosts at the other ends run in real time, and so must the fabric.
+    let job = Job::new(scenario, lab, scratch.path());
+    let hosting = Hosting::new(&lab.fabric.wiring, job.run.placement, 1);
+    let setting = Setup::new(hosting, bench.cabling(lab));
     let player = move |start: &tester::RunStart| {
         start.wait_until(ms(100));
         (bench.play(), bench)

@@ -6,8 +6,9 @@ use crate::star::star;
 use emulation::driver::evidence;
 use emulation::fidelity::{Fidelity, judge};
 use emulation::wiring::NodeKind;
-use launch::daemons::Cabling;
+use launch::Job;
 use launch::daemons::tester::{self, RunStart};
+use launch::daemons::{Cabling, Setup};
 use launch::placement::Hosting;
 use scenario::render::render;
 use scenario::run::Placement;
@@ -27,11 +28,11 @@ fn starved(text: &str) -> Result<(Fidelity, u64)> {
     let scenario = stage::read(text)?;
     let lab = render(&scenario);
     let scratch = tempfile::tempdir().map_err(Failure::of_host)?;
-    let job = stage::job(&scenario, &lab, dilation(1), scratch.path());
+    let job = Job { dilation: dilation(1), ..Job::new(&scenario, &lab, scratch.path()) };
     let hosting = Hosting::new(&lab.fabric.wiring, Placement::Worker, 2);
     let switches = hosting.kinds.iter().position(|kind| *kind == NodeKind::Switch);
     let switches = switches.ok_or("no process hosts switches")?;
-    let setting = stage::bystander(hosting, Cabling::on_loopback(&job));
+    let setting = Setup::new(hosting, Cabling::on_loopback(&job));
     let player = move |opening: &RunStart| {
         while !opening.is_over() {
             let held = opening.suspend(switches);

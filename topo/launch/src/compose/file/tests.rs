@@ -22,7 +22,7 @@ fn text(names: &[&str], engine: Engine, launcher: &Launcher, scenario: &str) -> 
         labels: Labels { id: "0badcafe", owner: "me" },
         token: "secret",
         image: "pausebed:0",
-        subnet: Ipv4Addr::new(198, 18, 7, 0),
+        subnet: "198.18.7.0/24".parse().expect("a network"),
         realtime: false,
         launcher,
         monitoring: None,
@@ -37,41 +37,69 @@ fn service() -> Launcher {
     }
 }
 
+/// What the file says, without the comment before it.
+fn parse(text: &str) -> Value {
+    let lines = text.lines().skip_while(|line| line.starts_with('#'));
+    serde_json::from_str(&lines.collect::<Vec<_>>().join("\n")).expect("JSON")
+}
+
 #[test]
 fn each_process_is_a_service_without_privilege_that_joins_the_launcher_at_the_gateway() {
     let text = text(&["h0", "s0"], Engine::Compose, &Launcher::Outside, "a lab");
-    assert!(text.contains("\n  h0:\n    image: \"pausebed:0\"\n"), "{text}");
-    let command = "command: [\"switchd\", \"--join\", \"198.18.7.1:4700\", \"--process\", \"1\"]";
-    assert!(text.contains(command), "{text}");
-    for promise in ["read_only: true", "cap_drop: [\"ALL\"]", "no-new-privileges"] {
-        assert_eq!(text.matches(promise).count(), 2, "{promise} in {text}");
+    let file = parse(&text);
+    let services = file["services"].as_object().expect("services");
+    assert_eq!(services.keys().collect::<Vec<_>>(), ["h0", "s0"]);
+    assert_eq!(services["h0"]["image"], "pausebed:0");
+    let command = json!(["switchd", "--join", "198.18.7.1:4700", "--process", "1"]);
+    assert_eq!(services["s0"]["command"], command);
+    for service in services.values() {
+        assert_eq!(service["read_only"], true);
+        assert_eq!(service["cap_drop"], json!(["ALL"]));
+        assert_eq!(service["security_opt"], json!(["no-new-privileges:true"]));
+        for never in ["cap_add", "user", "network_mode", "pid", "ports"] {
+            assert!(service.get(never).is_none(), "{never} in {text}");
+        }
     }
-    for never in ["privileged", "cap_add", "user:", "network_mode", "pid:", "ports:", "docker.sock"]
-    {
+    for never in ["privileged", "docker.sock"] {
         assert!(!text.contains(never), "{never} in {text}");
     }
-    assert!(text.contains("subnet: \"198.18.7.0/24\"") && text.contains("mtu: \"9000\""), "{text}");
-    assert!(!text.contains("configs:") && !text.contains("launcher:\n"), "{text}");
+    let network = &file["networks"]["fabric"];
+    assert_eq!(network["ipam"]["config"][0]["subnet"], "198.18.7.0/24");
+    assert_eq!(network["driver_opts"]["com.docker.network.driver.mtu"], "9000");
+    assert!(file.get("configs").is_none(), "{text}");
 }
 
 #[test]
 fn a_file_that_stands_alone_has_its_launcher_and_reads_the_scenario_where_it_is() {
-    let compose = text(&["h0", "s0"], Engine::Compose, &service(), "a lab");
-    assert!(compose.contains("- \"/labs/a $$.toml:/scenario.toml:ro\""), "{compose}");
-    assert!(compose.contains("\"--join\", \"launcher:4700\""), "{compose}");
-    assert!(compose.contains("\"--seed\", \"3\"]"), "{compose}");
-    let swarm = text(&["h0", "s0"], Engine::Swarm, &service(), "a lab");
-    assert!(swarm.contains("driver: overlay") && swarm.contains("endpoint_mode: dnsrr"), "{swarm}");
-    assert!(swarm.contains("configs:\n  scenario:\n    file: \"/labs/a $$.toml\""), "{swarm}");
-    assert!(!swarm.contains("/labs/a $$.toml:/scenario") && !swarm.contains("restart:"), "{swarm}");
+    let compose = parse(&text(&["h0", "s0"], Engine::Compose, &service(), "a lab"));
+    let launcher = &compose["services"]["launcher"];
+    assert_eq!(launcher["volumes"][1], "/labs/a $$.toml:/scenario.toml:ro");
+    assert_eq!(
+        launcher["command"].as_array().map(|words| &words[5..]),
+        Some(&[json!("--seed"), json!("3")][..])
+    );
+    assert_eq!(compose["services"]["h0"]["command"][2], "launcher:4700");
+    let swarm = parse(&text(&["h0", "s0"], Engine::Swarm, &service(), "a lab"));
+    assert_eq!(swarm["networks"]["fabric"]["driver"], "overlay");
+    assert_eq!(swarm["configs"]["scenario"]["file"], "/labs/a $$.toml");
+    for service in swarm["services"].as_object().expect("services").values() {
+        assert_eq!(service["deploy"]["endpoint_mode"], "dnsrr");
+        assert!(service.get("restart").is_none());
+    }
+    let volumes = swarm["services"]["launcher"]["volumes"].as_array().expect("a list");
+    assert_eq!(volumes.len(), 1, "the scenario is no volume");
 }
 
 #[test]
 fn hostile_names_neither_become_services_nor_leave_their_comment() {
     let names = ["h0: {privileged: true}", "launcher"];
     let text = text(&names, Engine::Compose, &service(), "x\nservices:\n  evil: {}\n");
-    assert!(text.contains("\n  nicd-0:\n") && text.contains("\n  switchd-1:\n"), "{text}");
-    assert!(!text.contains("privileged: true") && !text.contains("\n  evil"), "{text}");
+    assert_eq!(text.lines().filter(|line| line.starts_with('#')).count(), 2, "{text}");
+    let file = parse(&text);
+    let services = file["services"].as_object().expect("services");
+    let found: Vec<&String> = services.keys().collect();
+    assert_eq!(found, ["launcher", "nicd-0", "switchd-1"]);
+    assert!(services.values().all(|service| service.get("privileged").is_none()), "{text}");
     let own = ["launcher", "prometheus", "grafana"];
     for bad in own.into_iter().chain(["", "A", "0h", "h_0", "h0-", &"h".repeat(41)]) {
         assert!(!is_service_name(bad), "{bad}");
@@ -93,24 +121,25 @@ fn with_monitoring_daemons_serve_metrics_and_grafana_needs_its_profile() {
         labels: Labels { id: "0badcafe", owner: "me" },
         token: "secret",
         image: "pausebed:0",
-        subnet: Ipv4Addr::new(198, 18, 7, 0),
+        subnet: "198.18.7.0/24".parse().expect("a network"),
         realtime: false,
         launcher: &service(),
         monitoring: Some(&monitoring),
     };
     let text = render(&lab, Engine::Compose, &wiring, &hosting);
-    assert!(text.contains("\"--process\", \"0\", \"--admin\", \"h0:4701\"]"), "{text}");
-    assert!(text.contains("\"--admin\", \"switchd-1:4701\"]"), "{text}");
-    let promises = [
-        "\n  prometheus:\n    image: \"prometheus:0\"\n",
-        "user: \"1000:100\"",
-        "ports: [\"127.0.0.1:${PAUSEBED_PROMETHEUS_PORT:-9090}:9090\"]",
-        "- \"/labs/a $$ monitoring/prometheus.yml:/etc/prometheus.yml:ro\"",
-        "\n  grafana:\n    image: \"grafana/grafana\"\n    profiles: [\"grafana\"]\n",
-    ];
-    for promise in promises {
-        assert!(text.contains(promise), "{promise} in {text}");
-    }
+    let file = parse(&text);
+    let services = &file["services"];
+    let admin = |name: &str| services[name]["command"][6].clone();
+    assert_eq!((admin("h0"), admin("switchd-1")), (json!("h0:4701"), json!("switchd-1:4701")));
+    let prometheus = &services["prometheus"];
+    assert_eq!(prometheus["image"], "prometheus:0");
+    assert_eq!(prometheus["user"], "1000:100");
+    assert_eq!(prometheus["ports"][0], "127.0.0.1:${PAUSEBED_PROMETHEUS_PORT:-9090}:9090");
+    let config = "/labs/a $$ monitoring/prometheus.yml:/etc/prometheus.yml:ro";
+    assert_eq!(prometheus["volumes"][1], config);
+    let grafana = &services["grafana"];
+    assert_eq!(grafana["image"], "grafana/grafana");
+    assert_eq!(grafana["profiles"], json!(["grafana"]));
     // Only the daemons and the launcher have the token in this file.
     assert_eq!(text.matches("secret").count(), 3, "{text}");
 }

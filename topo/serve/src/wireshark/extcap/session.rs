@@ -7,6 +7,7 @@ use super::filter::Filter;
 use super::merge::{CaptureMerger, MergeInput, read_block};
 use daemon::admin::CaptureRequest as DaemonCapture;
 use emulation::clock::Stopwatch;
+use emulation::frame_tap::CaptureStatistics;
 use launch::interrupt;
 use launch::lab::client::{self, ClientError};
 use launch::lab::{LabRecord, folder::DaemonRecord, pipe};
@@ -54,9 +55,23 @@ pub enum SessionError {
 /// If a port does not exist, a daemon refuses, or a pipe cannot be used.
 pub fn run(request: &CaptureRequest<'_>, fifo: &Path) -> Result<(), SessionError> {
     // Before the pipe is opened, because opening waits for the other side.
-    let parts = client::by_daemon(request.record, request.ports)?;
+    client::by_daemon(request.record, request.ports)?;
     let failed = |error| SessionError::Pipe(fifo.display().to_string(), error);
     let Some(out) = open_for_writing(fifo).map_err(failed)? else { return Ok(()) };
+    capture_into(out, request, || false).map(|_| ())
+}
+
+/// Captures into `out` until a signal, the end of its reader, the end of the lab, or `is_enough`. Returns the accounts of
+/// the daemons.
+///
+/// # Errors
+/// If a port does not exist, a daemon refuses, or a pipe cannot be used.
+pub fn capture_into(
+    out: File,
+    request: &CaptureRequest<'_>,
+    is_enough: impl Fn() -> bool,
+) -> Result<Vec<CaptureStatistics>, SessionError> {
+    let parts = client::by_daemon(request.record, request.ports)?;
     let scratch = tempfile::tempdir().map_err(|e| SessionError::Pipe("a folder".to_owned(), e))?;
     let mut inputs = Vec::new();
     let begun = parts.into_iter().enumerate().try_for_each(|(number, (daemon, ports))| {
@@ -64,9 +79,12 @@ pub fn run(request: &CaptureRequest<'_>, fifo: &Path) -> Result<(), SessionError
         inputs.push((daemon, begin(request, daemon, ports, &file)?));
         Ok(())
     });
-    let watched = out.try_clone().map_err(failed)?;
+    let watched = out.try_clone().map_err(|e| SessionError::Pipe("the output".to_owned(), e))?;
     let merger = Mutex::new(CaptureMerger::new(out, request.filter));
-    let is_over = || interrupt::requested() || !request.record.is_alive() || is_closed(&watched);
+    let is_over = || {
+        let is_ended = interrupt::requested() || !request.record.is_alive();
+        is_ended || is_closed(&watched) || is_enough()
+    };
     let ended = pump(inputs, &merger, begun.is_ok(), is_over);
     begun.and(ended)
 }
@@ -96,20 +114,23 @@ fn pump(
     merger: &Mutex<CaptureMerger<File>>,
     may_go_on: bool,
     is_over: impl Fn() -> bool,
-) -> Result<(), SessionError> {
+) -> Result<Vec<CaptureStatistics>, SessionError> {
     std::thread::scope(|scope| {
         let spawn = |(daemon, input)| (daemon, scope.spawn(move || carry(input, merger)));
         let daemons: Vec<_> = inputs.into_iter().map(spawn).collect();
         while may_go_on && !is_over() && daemons.iter().any(|(_, work)| !work.is_finished()) {
             interrupt::pause(POLL_NS);
         }
+        let mut statistics = Vec::new();
         let mut ended = Ok(());
         // A capture that has ended by itself was replaced by another client's, which must continue.
         for (daemon, _) in daemons.into_iter().filter(|(_, work)| !work.is_finished()) {
-            let end = client::end_capture(daemon).map(|_| ());
-            ended = ended.and(end.map_err(SessionError::from));
+            match client::end_capture(daemon) {
+                Ok(found) => statistics.extend(found),
+                Err(error) => ended = ended.and(Err(error.into())),
+            }
         }
-        ended
+        ended.map(|()| statistics)
     })
 }
 
