@@ -5,14 +5,11 @@
 //! it.
 
 use super::socket_calls;
-use serde::{Deserialize, Serialize};
+pub use super::socket_calls::{BATCH, Buffers};
 use socket2::{SockAddr, Socket};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
-
-/// Datagrams a system call: enough to make the call's cost negligible, few enough for headers on the stack.
-pub const BATCH: usize = 32;
 
 /// The largest datagram UDP carries, and so the size of a receive buffer.
 pub const DATAGRAM_LIMIT: usize = 65_507;
@@ -57,28 +54,6 @@ fn significant(address: &[u8]) -> &[u8] {
             let end = address.iter().rposition(|octet| *octet != 0).map_or(0, |last| last + 1);
             &address[..end]
         }
-    }
-}
-
-/// The buffer sizes that the kernel granted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Buffers {
-    /// Octets of SO_RCVBUF as read back (the kernel counts its own overhead in them).
-    pub receive: usize,
-    /// Octets of SO_SNDBUF as read back.
-    pub send: usize,
-}
-
-impl Buffers {
-    /// Shrinks the receive buffer of `socket`, and reads its size back.
-    pub(super) fn shrink_receive_buffer(
-        &mut self,
-        socket: &Socket,
-        octets: usize,
-    ) -> io::Result<()> {
-        socket.set_recv_buffer_size(octets)?;
-        self.receive = socket.recv_buffer_size()?;
-        Ok(())
     }
 }
 

@@ -1,17 +1,42 @@
 //! System calls on sockets that no crate wraps as they are needed here: batches of messages, and options and
 //! addresses of any type.
 
-use super::datagram::{BATCH, Buffers};
 use nix::sys::socket::{setsockopt, sockopt};
+use serde::{Deserialize, Serialize};
 use socket2::{SockAddr, Socket};
 use std::io;
 use std::os::fd::AsRawFd;
+
+/// Datagrams a system call: enough to make the call's cost negligible, few enough for headers on the stack.
+pub const BATCH: usize = 32;
 
 /// Octets of socket buffer to request. Without CAP_NET_ADMIN the kernel grants at most `rmem_max` and
 /// `wmem_max`.
 const BUFFER_WISH: usize = 64 << 20;
 
 const NO_VECTOR: libc::iovec = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
+
+/// The buffer sizes that the kernel granted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Buffers {
+    /// Octets of SO_RCVBUF as read back (the kernel counts its own overhead in them).
+    pub receive: usize,
+    /// Octets of SO_SNDBUF as read back.
+    pub send: usize,
+}
+
+impl Buffers {
+    /// Shrinks the receive buffer of `socket`, and reads its size back.
+    pub(super) fn shrink_receive_buffer(
+        &mut self,
+        socket: &Socket,
+        octets: usize,
+    ) -> io::Result<()> {
+        socket.set_recv_buffer_size(octets)?;
+        self.receive = socket.recv_buffer_size()?;
+        Ok(())
+    }
+}
 
 /// Sends the first [`BATCH`] messages of `batch` in one call: the receiver's address, if the socket needs one,
 /// and the parts of the message. Returns how many were sent.

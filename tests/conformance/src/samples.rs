@@ -200,3 +200,26 @@ pub fn names_a_layer(error: &ParseError) -> Result<()> {
     ensure!(!error.layer.is_empty(), "{error} names no layer");
     Ok(())
 }
+
+/// Flips each of the first `covered` bits; how many of how many the ICRC did not see, which must be those in
+/// `variant`.
+pub fn blind_bits(
+    name: &str,
+    packet: &[u8],
+    covered: usize,
+    variant: &[Range<usize>],
+    icrc: impl Fn(&[u8]) -> Option<u32>,
+) -> Finding {
+    let carried = icrc(packet);
+    ensure!(carried.is_some(), "the {name} packet has no ICRC");
+    let mut blind = 0;
+    for bit in 0..covered {
+        let mut flipped = packet.to_vec();
+        flipped[bit / 8] ^= 0x80 >> (bit % 8);
+        let unchanged = icrc(&flipped) == carried;
+        let may_change = variant.iter().any(|range| range.contains(&bit));
+        same(format!("bit {bit} of the {name} packet leaves the ICRC"), unchanged, may_change)?;
+        blind += usize::from(unchanged);
+    }
+    Ok(format!("{blind} of {covered}"))
+}

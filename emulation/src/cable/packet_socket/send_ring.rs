@@ -7,7 +7,7 @@
 
 use super::mapping::Mapping;
 use super::{OutgoingFrame, has_no_room};
-use crate::cable::datagram::BATCH;
+use crate::cable::socket_calls::BATCH;
 use crate::cable::socket_calls::{self, set_option, widen};
 use socket2::{Domain, Socket, Type};
 use std::io;

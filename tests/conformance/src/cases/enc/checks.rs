@@ -2,7 +2,7 @@
 
 use crate::prelude::*;
 use crate::samples::{
-    LOCAL, LOCAL_ICRC, LOCAL_VCRC, builder, crc16, crc32, hex, local, octet, octets,
+    LOCAL, LOCAL_ICRC, LOCAL_VCRC, blind_bits, builder, crc16, crc32, hex, local, octet, octets,
 };
 use proto::wire::infiniband::{Opcode, Packet, PacketBuilder, crc};
 use std::ops::Range;
@@ -72,27 +72,4 @@ pub fn icrc_is_blind_to_the_variant_fields(_: Level) -> Finding {
         "blind bits as they must be: local {in_local}, global {in_global}, sample {in_sample}, \
          {on_ethernet}"
     ))
-}
-
-/// Flips each of the first `covered` bits; how many of how many the ICRC did not see, which must be those in
-/// `variant`.
-pub fn blind_bits(
-    name: &str,
-    packet: &[u8],
-    covered: usize,
-    variant: &[Range<usize>],
-    icrc: impl Fn(&[u8]) -> Option<u32>,
-) -> Finding {
-    let carried = icrc(packet);
-    ensure!(carried.is_some(), "the {name} packet has no ICRC");
-    let mut blind = 0;
-    for bit in 0..covered {
-        let mut flipped = packet.to_vec();
-        flipped[bit / 8] ^= 0x80 >> (bit % 8);
-        let unchanged = icrc(&flipped) == carried;
-        let may_change = variant.iter().any(|range| range.contains(&bit));
-        same(format!("bit {bit} of the {name} packet leaves the ICRC"), unchanged, may_change)?;
-        blind += usize::from(unchanged);
-    }
-    Ok(format!("{blind} of {covered}"))
 }

@@ -1,8 +1,7 @@
 //! ENC-03, ENC-04, ENC-06 and the Ethernet half of ENC-05: what the ICRC of RoCE is, and the CNP.
 
-use super::checks::blind_bits;
 use crate::prelude::*;
-use crate::samples::{crc32, hex, networks, octet, roce_builder, roce_octets};
+use crate::samples::{blind_bits, crc32, hex, networks, octet, roce_builder, roce_octets};
 use proto::ids::Dscp;
 use proto::wire::infiniband::{Bth, Opcode};
 use proto::wire::internet::{Ipv4, Udp};
