@@ -184,3 +184,15 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
     });
     ExitCode::from(exit as u8)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Arguments;
+    use clap::CommandFactory;
+
+    /// Builds without debug assertions do not notice two arguments of the same name.
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Arguments::command().debug_assert();
+    }
+}

@@ -21,7 +21,7 @@ pub(super) struct Options {
     #[arg(long = "extcap-interfaces", hide = true)]
     interfaces: bool,
     /// The version of Wireshark, which is ignored
-    #[arg(long = "extcap-version", hide = true)]
+    #[arg(id = "extcap-version", long, hide = true)]
     version: Option<String>,
     /// The interface
     #[arg(long = "extcap-interface", hide = true)]
