@@ -100,25 +100,19 @@ impl Nic {
 
     /// Delivers a frame, then the held requests that it released.
     fn deliver(&mut self, frame: Frame, headers: &FrameHeaders, arrived: Instant, now: Instant) {
-        self.deliver_frame(frame, headers, arrived, now);
+        self.hand_over(frame, headers, arrived, now);
         self.deliver_released(now);
     }
 
     /// Delivers the requests that the reorder buffer has released, with `now` as their arrival.
     fn deliver_released(&mut self, now: Instant) {
         while let Some(HeldRequest { frame, headers }) = self.adapter.poll_released_request() {
-            self.deliver_frame(frame, &headers, now, now);
+            self.hand_over(frame, &headers, now, now);
         }
     }
 
     /// Delivers one frame to the adapter. On InfiniBand this frees its input buffer as of `arrived`.
-    fn deliver_frame(
-        &mut self,
-        frame: Frame,
-        headers: &FrameHeaders,
-        arrived: Instant,
-        now: Instant,
-    ) {
+    fn hand_over(&mut self, frame: Frame, headers: &FrameHeaders, arrived: Instant, now: Instant) {
         let outcome = self.adapter.receive(&ReceivedFrame { frame: &frame, headers, arrived }, now);
         let (lane, size) = (headers.lane, headers.size);
         self.port.release(lane, size, arrived);
@@ -148,7 +142,7 @@ impl Nic {
         if let Some(storm) = self.storm.take_if(|storm| storm.start <= now) {
             self.storm_priorities = storm.priorities;
         }
-        let paused = self.rx_buffer.as_ref().map_or(0, RxBuffer::paused);
+        let paused = self.rx_buffer.as_ref().map_or(0, |buffer| buffer.paused);
         self.port.demand(self.storm_priorities | paused, now);
     }
 
@@ -270,11 +264,9 @@ impl Instrumented for Nic {
         self.port.read(now, port);
         self.adapter.read_lanes(now, &mut port.lanes);
         let draining = self.rx_buffer.as_ref().map_or(0, RxBuffer::frames);
-        reading.balance = Balance {
-            link_local: self.port.link_local_sent(),
-            buffered: draining + self.adapter.held(),
-            ..self.adapter.balance()
-        };
+        let balance = self.adapter.balance();
+        let (link_local, buffered) = (self.port.link_local_sent(), draining + balance.buffered);
+        reading.balance = Balance { link_local, buffered, ..balance };
     }
 
     fn read_bin(&mut self, now: Instant, reading: &mut BinReading) {

@@ -8,9 +8,9 @@ pub mod group;
 mod history;
 
 use crate::config::NicConfig;
-use crate::pacer::group::{Group, PacerContext};
+use crate::pacer::group::{Group, Outputs};
 use crate::pacer::history::PacingHistory;
-use crate::timers::Timer;
+use crate::timers::Entry;
 use proto::congestion::{Heard, Notification, Permission, Place, ReactionState, Roles, Scope};
 use proto::counters::{FlowId, FlowReading, MovedFlow};
 use proto::ids::{Lid, PortNumber, VirtualLane};
@@ -171,12 +171,12 @@ impl Pacer {
         flow: FlowId,
         notification: &Notification,
         now: Instant,
-        context: &mut PacerContext<'_>,
+        out: &mut Outputs,
     ) -> Reaction {
         let member = &mut self.groups[group as usize];
         member.flow = flow;
         let outcome = member.reaction.on_notification(notification, now);
-        let permission = self.update(group, now, context);
+        let permission = self.update(group, now, out);
         let scalar = self.groups[group as usize].state.scalar;
         Reaction { permission, triggered: (outcome == Heard::Crossed).then_some(scalar), outcome }
     }
@@ -187,15 +187,10 @@ impl Pacer {
     }
 
     /// No frame of `group` waits any more. Returns when its next frame may leave.
-    pub fn on_queue_empty(
-        &mut self,
-        group: u32,
-        now: Instant,
-        context: &mut PacerContext<'_>,
-    ) -> Permission {
+    pub fn on_queue_empty(&mut self, group: u32, now: Instant, out: &mut Outputs) -> Permission {
         let member = &mut self.groups[group as usize];
         member.reaction.on_queue_empty(now);
-        self.update(group, now, context)
+        self.update(group, now, out)
     }
 
     /// A data frame of `group` leaves, its last bit at `end`. Returns when the next frame may leave.
@@ -204,28 +199,28 @@ impl Pacer {
         group: u32,
         size: Bytes,
         end: Instant,
-        context: &mut PacerContext<'_>,
+        out: &mut Outputs,
     ) -> Permission {
         let member = &mut self.groups[group as usize];
         member.last_departure = Some(end);
         member.reaction.on_transmit(size, end);
-        self.update(group, end, context)
+        self.update(group, end, out)
     }
 
     /// Handles a timer entry of `group`. Returns when the group may send, if the timer expired.
     pub fn handle_entry(
         &mut self,
         group: u32,
-        entry: (Instant, Timer),
+        entry: Entry,
         now: Instant,
-        context: &mut PacerContext<'_>,
+        out: &mut Outputs,
     ) -> Option<Permission> {
         let member = &mut self.groups[group as usize];
-        if !context.timers.expires(&mut member.deadline, entry, now) {
+        if !out.timers.expires(&mut member.deadline, entry, now) {
             return None;
         }
         member.reaction.handle_timeout(now);
-        Some(self.update(group, now, context))
+        Some(self.update(group, now, out))
     }
 
     /// The state of a new reaction point.
@@ -280,10 +275,10 @@ impl Pacer {
     }
 
     /// Records the state of `group` after a call that may have changed it. Returns when it may send.
-    fn update(&mut self, group: u32, now: Instant, context: &mut PacerContext<'_>) -> Permission {
+    fn update(&mut self, group: u32, now: Instant, out: &mut Outputs) -> Permission {
         let member = &mut self.groups[group as usize];
         let (had_moved, state) = (member.has_moved, member.state);
-        let permission = member.update(group, now, context);
+        let permission = member.update(group, now, out);
         if !had_moved && member.has_moved {
             let age = now.since(self.bin_begin);
             member.history().on_first_move(&state, age, now);

@@ -38,8 +38,8 @@ pub struct RxBuffer {
     frames: VecDeque<BufferedFrame>,
     /// When the last frame in the buffer will have been drained.
     free_at: Instant,
-    /// The priorities that have exceeded xOFF and have not yet fallen to xON: bit n is priority n.
-    paused: u8,
+    /// The priorities to pause: bit n is priority n.
+    pub paused: u8,
 }
 
 impl RxBuffer {
@@ -97,11 +97,6 @@ impl RxBuffer {
     /// When the next frame will have been drained; [`Instant::NEVER`] if the buffer is empty.
     pub fn poll_timeout(&self) -> Instant {
         self.frames.front().map_or(Instant::NEVER, |first| first.drained_at)
-    }
-
-    /// The priorities to pause: bit n is priority n.
-    pub fn paused(&self) -> u8 {
-        self.paused
     }
 
     /// Octets of `lane` in the buffer.
@@ -173,12 +168,12 @@ mod tests {
         let mut seen = Vec::new();
         for _ in 0..3 {
             assert!(admit(&mut drain, 3, us(0)));
-            seen.push(drain.paused());
+            seen.push(drain.paused);
         }
         assert!(admit(&mut drain, 5, us(0)));
         for n in 1..=4 {
             assert!(drain.poll(us(2 * n)).is_some());
-            seen.push(drain.paused());
+            seen.push(drain.paused);
         }
         assert_eq!(seen, [0, 0, 8, 8, 0, 0, 0]);
     }

@@ -25,6 +25,9 @@ pub enum Timer {
     SequenceGap(u32),
 }
 
+/// A heap entry: when it is due, and which timer it belongs to.
+pub type Entry = (Instant, Timer);
+
 /// The deadline of one timer, and the instant of its valid heap entry.
 #[derive(Clone, Copy, Debug)]
 pub struct Deadline {
@@ -54,7 +57,7 @@ impl Deadline {
 /// Heap entries, soonest first; entries of one instant in the order of [`Timer`].
 #[derive(Clone, Debug, Default)]
 pub struct Timers {
-    entries: BinaryHeap<Reverse<(Instant, Timer)>>,
+    entries: BinaryHeap<Reverse<Entry>>,
 }
 
 impl Timers {
@@ -73,7 +76,7 @@ impl Timers {
     }
 
     /// Removes and returns an entry that is due at `now`. [`Timers::expires`] tells whether it is valid.
-    pub fn poll_entry(&mut self, now: Instant) -> Option<(Instant, Timer)> {
+    pub fn poll_entry(&mut self, now: Instant) -> Option<Entry> {
         if self.poll_timeout() > now {
             return None;
         }
@@ -82,12 +85,7 @@ impl Timers {
 
     /// Whether `deadline` expires at `now`, when its entry has come up. An entry that came up too early is
     /// queued again.
-    pub fn expires(
-        &mut self,
-        deadline: &mut Deadline,
-        (at, timer): (Instant, Timer),
-        now: Instant,
-    ) -> bool {
+    pub fn expires(&mut self, deadline: &mut Deadline, (at, timer): Entry, now: Instant) -> bool {
         if at != deadline.queued_at {
             return false;
         }

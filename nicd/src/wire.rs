@@ -17,9 +17,9 @@ pub mod test_frame;
 use crate::config::{Encapsulation, NicConfig};
 use bytes::BytesMut;
 use infiniband::InfinibandFormat;
-use packet::{FrameContent, OutgoingPacket};
+use packet::{OutgoingPacket, Parsed};
 use proto::counters::DropReason;
-use proto::frame::{Frame, FramePool};
+use proto::frame::{Frame, FrameKind, FramePool};
 use proto::ids::{ServiceLevel, VirtualLane};
 use proto::link::LinkConfig;
 use proto::units::Bytes;
@@ -118,7 +118,21 @@ impl WireFormat {
         payload_length: usize,
         append: impl FnOnce(&mut BytesMut),
     ) -> Frame {
-        dispatch!(self, format => format.emit(packet, pool, payload_length, append))
+        const FITS: &str = "the packet fits the validated MTU and has the headers of its opcode";
+        let mut octets = pool.take();
+        let kind = match self {
+            WireFormat::Infiniband(format) => {
+                let packet = format.builder(packet);
+                packet.emit_around(&mut octets, payload_length, append).expect(FITS);
+                FrameKind::Infiniband
+            }
+            WireFormat::Roce(format) => {
+                let packet = format.builder(packet);
+                packet.emit_around(&mut octets, payload_length, append).expect(FITS);
+                FrameKind::Ethernet
+            }
+        };
+        Frame::intact(kind, octets)
     }
 
     /// Verifies the checks that protect a packet end to end: ICRC, and on Ethernet the IP and UDP checksums.
@@ -133,10 +147,7 @@ impl WireFormat {
     ///
     /// # Errors
     /// The drop reason.
-    pub fn parse_frame<'a>(&self, octets: &'a [u8]) -> Result<FrameContent<'a>, DropReason> {
-        match self {
-            WireFormat::Infiniband(format) => format.parse(octets).map(FrameContent::Packet),
-            WireFormat::Roce(format) => format.parse_frame(octets),
-        }
+    pub fn parse_frame<'a>(&self, octets: &'a [u8]) -> Parsed<'a> {
+        dispatch!(self, format => format.parse_frame(octets))
     }
 }

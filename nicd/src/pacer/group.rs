@@ -28,16 +28,18 @@ pub struct Group {
     pub has_moved: bool,
 }
 
-/// The NIC's timers and event log, for a reaction point to use.
-pub struct PacerContext<'a> {
-    /// The NIC's timers.
-    pub timers: &'a mut Timers,
-    /// The NIC's events.
-    pub events: &'a mut EventLog,
+/// The timers and events of an adapter.
+#[derive(Default)]
+pub struct Outputs {
+    /// The running timers.
+    pub timers: Timers,
+    /// The events that the device has not returned yet.
+    pub events: EventLog,
 }
 
-impl PacerContext<'_> {
-    fn log(&mut self, lane: VirtualLane, at: Instant, kind: EventKind) {
+impl Outputs {
+    /// Logs an event of the adapter's port.
+    pub fn log(&mut self, lane: VirtualLane, at: Instant, kind: EventKind) {
         let port = PortNumber::from_index(0);
         self.events.push(DeviceEvent { at, port, tc: lane.get(), kind });
     }
@@ -74,21 +76,16 @@ impl Group {
 
     /// Records the reaction point's state after a call that may have changed it. Returns when the group may
     /// send.
-    pub fn update(
-        &mut self,
-        index: u32,
-        now: Instant,
-        context: &mut PacerContext<'_>,
-    ) -> Permission {
+    pub fn update(&mut self, index: u32, now: Instant, out: &mut Outputs) -> Permission {
         let due = self.reaction.poll_timeout().unwrap_or(Instant::NEVER);
-        context.timers.set(&mut self.deadline, Timer::ReactionPoint(index), due);
+        out.timers.set(&mut self.deadline, Timer::ReactionPoint(index), due);
         let state = self.reaction.state();
         if state != self.state {
             self.history().set(&state, now);
             self.state = state;
             self.has_moved = true;
             let kind = EventKind::React { flow: self.flow, gap: state.gap, scalar: state.scalar };
-            context.log(self.lane, now, kind);
+            out.log(self.lane, now, kind);
         }
         if self.reaction.is_released() {
             self.neutral_since.get_or_insert(now);

@@ -1,9 +1,8 @@
 //! Which flows share a reaction point, and which events the pacer logs.
 
 use super::*;
-use crate::timers::Timers;
 use proto::congestion::{ReactionPoint, Travel};
-use proto::events::{EventKind, EventLog};
+use proto::events::EventKind;
 use proto::units::{BitRate, Duration};
 
 /// A reaction point that counts notifications. Each one adds 10 ps to the gap; the third one stops it.
@@ -128,28 +127,27 @@ fn flows_beyond_the_last_reaction_point_share_it() {
 #[test]
 fn permission_counts_from_the_last_departure_and_each_change_is_one_event() {
     let config = config();
-    let (mut timers, mut events) = (Timers::default(), EventLog::default());
     let mut pacer = Pacer::new(Arc::new(Scoped(Scope::QueuePair)), &config, Bytes::new(2074));
     let at = Instant::from_ps;
     let (group, is_new) = pacer.group_for(&config, flow(2, 0), VirtualLane::ZERO, 0, at(0));
     assert!(is_new);
-    let mut context = PacerContext { timers: &mut timers, events: &mut events };
+    let mut out = Outputs::default();
     let note = Notification::becn(Travel::Cnp);
     let size = Bytes::new(100);
-    assert_eq!(pacer.on_transmit(group, size, at(100), &mut context), Permission::At(at(100)));
-    let mut notify = |n: u64, context: &mut PacerContext<'_>| {
-        pacer.on_notification(group, flow(2, 0), &note, at(100 + n), context)
+    assert_eq!(pacer.on_transmit(group, size, at(100), &mut out), Permission::At(at(100)));
+    let mut notify = |n: u64, out: &mut Outputs| {
+        pacer.on_notification(group, flow(2, 0), &note, at(100 + n), out)
     };
     let reaction = |permission, triggered: Option<u64>| Reaction {
         permission,
         triggered,
         outcome: if triggered.is_some() { Heard::Crossed } else { Heard::Taken },
     };
-    assert_eq!(notify(1, &mut context), reaction(Permission::At(at(110)), None));
-    assert_eq!(notify(2, &mut context), reaction(Permission::At(at(120)), Some(2)));
-    assert_eq!(notify(3, &mut context), reaction(Permission::Stopped, None));
+    assert_eq!(notify(1, &mut out), reaction(Permission::At(at(110)), None));
+    assert_eq!(notify(2, &mut out), reaction(Permission::At(at(120)), Some(2)));
+    assert_eq!(notify(3, &mut out), reaction(Permission::Stopped, None));
     let mut kinds = Vec::new();
-    while let Some(event) = events.pop() {
+    while let Some(event) = out.events.pop() {
         kinds.push((event.at.as_ps(), event.kind));
     }
     let react = |n: u64, scalar| EventKind::React {

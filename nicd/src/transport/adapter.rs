@@ -3,8 +3,8 @@
 use crate::config::{NicConfig, QueuePairOrder, Target};
 use crate::counters::{Latencies, Total, Totals};
 use crate::pacer::Pacer;
-use crate::pacer::group::PacerContext;
-use crate::timers::{Timer, Timers};
+use crate::pacer::group::Outputs;
+use crate::timers::{Entry, Timer};
 use crate::transport::connections::{Connection, ConnectionTable};
 use crate::transport::flow_report::FlowReport;
 use crate::transport::lane::Lane;
@@ -17,9 +17,9 @@ use crate::wire::WireFormat;
 use crate::workload::{MessageStarted, Progress, WorkRequest};
 use proto::congestion::Roles;
 use proto::counters::Balance;
-use proto::events::{DeviceEvent, EventKind, EventLog};
+use proto::events::{DeviceEvent, EventKind};
 use proto::frame::{Frame, FramePool};
-use proto::ids::{PortNumber, VirtualLane};
+use proto::ids::VirtualLane;
 use proto::units::Instant;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -35,10 +35,9 @@ pub struct ChannelAdapter {
     pub(super) flow_report: FlowReport,
     pub(super) scheduler: Scheduler,
     pub(super) pacer: Pacer,
-    pub(super) timers: Timers,
+    pub(super) out: Outputs,
     pub(super) lanes: Vec<Lane>,
     pub(super) pool: FramePool,
-    pub(super) events: EventLog,
     pub(super) totals: Totals,
     pub(super) latencies: Latencies,
     pub(super) balance: Balance,
@@ -71,10 +70,9 @@ impl ChannelAdapter {
             flow_report: FlowReport::new(config.classes.len(), pacer.initial()),
             scheduler: Scheduler::new(lanes),
             pacer,
-            timers: Timers::default(),
+            out: Outputs::default(),
             lanes: (0..lanes).map(|_| Lane::default()).collect(),
             pool: FramePool::default(),
-            events: EventLog::default(),
             totals: Totals::default(),
             latencies: Latencies::default(),
             balance: Balance::default(),
@@ -196,12 +194,12 @@ impl ChannelAdapter {
 
     /// When [`ChannelAdapter::handle_timeout`] must be called next.
     pub fn poll_timeout(&self) -> Instant {
-        self.timers.poll_timeout()
+        self.out.timers.poll_timeout()
     }
 
     /// The next event.
     pub fn poll_event(&mut self) -> Option<DeviceEvent> {
-        self.events.pop()
+        self.out.events.pop()
     }
 
     /// Returns the buffer of a frame that has reached its end to the pool.
@@ -211,7 +209,7 @@ impl ChannelAdapter {
 
     /// Handles every timer that is due at `now`.
     pub fn handle_timeout(&mut self, now: Instant) {
-        while let Some(entry) = self.timers.poll_entry(now) {
+        while let Some(entry) = self.out.timers.poll_entry(now) {
             let pairs = &mut self.queue_pairs;
             let deadline = match entry.1 {
                 Timer::ReactionPoint(group) => {
@@ -226,13 +224,16 @@ impl ChannelAdapter {
                     &mut pairs[n as usize].receive_queue_mut().notification_timer
                 }
             };
-            if !self.timers.expires(deadline, entry, now) {
+            if !self.out.timers.expires(deadline, entry, now) {
                 continue;
             }
             match entry.1 {
                 Timer::ReactionPoint(_) => {}
                 Timer::Retransmit(n) => self.on_ack_timeout(n, now),
-                Timer::ReceiverReady(n) => self.on_rnr_timeout(n, now),
+                Timer::ReceiverReady(n) => {
+                    self.queue_pairs[n as usize].requester.on_receiver_ready();
+                    self.reschedule(n, now, now);
+                }
                 Timer::Acknowledge(n) => self.on_ack_delay_timeout(n, now),
                 Timer::SequenceGap(n) => self.on_gap_timeout(n, now),
                 Timer::NotificationPoint(n) => self.on_notification_timeout(n, now),
@@ -240,17 +241,11 @@ impl ChannelAdapter {
         }
     }
 
-    fn on_reaction_point_timeout(&mut self, group: u32, entry: (Instant, Timer), now: Instant) {
-        let mut context = PacerContext { timers: &mut self.timers, events: &mut self.events };
-        if let Some(permission) = self.pacer.handle_entry(group, entry, now, &mut context) {
+    fn on_reaction_point_timeout(&mut self, group: u32, entry: Entry, now: Instant) {
+        if let Some(permission) = self.pacer.handle_entry(group, entry, now, &mut self.out) {
             self.scheduler.set_permission(group, permission, now);
             self.report_empty_queue(group, now);
         }
-    }
-
-    fn on_rnr_timeout(&mut self, index: u32, now: Instant) {
-        self.queue_pairs[index as usize].requester.on_receiver_ready();
-        self.reschedule(index, now, now);
     }
 
     fn on_ack_timeout(&mut self, index: u32, now: Instant) {
@@ -268,7 +263,7 @@ impl ChannelAdapter {
             RequesterAction::Wait(wait) => {
                 pair.retransmit.clear();
                 let timer = Timer::ReceiverReady(index);
-                self.timers.set(&mut pair.receiver_ready, timer, now + wait);
+                self.out.timers.set(&mut pair.receiver_ready, timer, now + wait);
             }
             RequesterAction::GiveUp => self.give_up(index, now),
         }
@@ -285,7 +280,7 @@ impl ChannelAdapter {
         let (flow, lane) = (pair.tx_flow, pair.lane);
         self.account_withdrawn(index, withdrawn, now);
         self.totals.count(Total::QueuePairErrors);
-        self.log(lane, now, EventKind::QueuePairError { flow });
+        self.out.log(lane, now, EventKind::QueuePairError { flow });
     }
 
     pub(super) fn account_withdrawn(&mut self, index: u32, withdrawn: Withdrawn, now: Instant) {
@@ -312,10 +307,5 @@ impl ChannelAdapter {
             Some(packet) => Some(self.next_key(&packet.message)),
         };
         self.scheduler.set_key(index, key, now);
-    }
-
-    pub(super) fn log(&mut self, lane: VirtualLane, at: Instant, kind: EventKind) {
-        let port = PortNumber::from_index(0);
-        self.events.push(DeviceEvent { at, port, tc: lane.get(), kind });
     }
 }

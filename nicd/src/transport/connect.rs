@@ -4,7 +4,7 @@
 //! its receive queue with the first request received. If queue pairs share a pacing group, a queue pair joins
 //! its group as soon as it is made, because the group's permission depends on all its members.
 
-use crate::config::{ClassConfig, NicConfig, QueuePairOrder, Transport as Service};
+use crate::config::{NicConfig, QueuePairOrder, Transport as Service};
 use crate::counters::SentFlow;
 use crate::pacer::place;
 use crate::timers::Deadline;
@@ -18,16 +18,9 @@ use crate::transport::requester::{Requester, RetryLimits};
 use crate::transport::responder::{Responder, ResponderConfig};
 use crate::transport::rnr_timer;
 use crate::transport::scheduler::NextSender;
-use crate::wire::WireFormat;
-use proto::congestion::Roles;
 use proto::counters::{FlowId, ReceptionReading};
 use proto::ids::{Lid, QueuePairNumber, VirtualLane};
 use proto::units::Instant;
-
-/// The largest packet payload of a class in octets. Test frames are never segmented.
-fn packet_max(class: &ClassConfig, mtu: u32) -> u32 {
-    if class.transport == Service::Test { u32::MAX } else { mtu }
-}
 
 impl ChannelAdapter {
     /// The queue pair for `class` and `peer`; makes it if needed.
@@ -100,7 +93,9 @@ impl ChannelAdapter {
         let index = self.queue_pairs.len() as u32;
         let config = self.config.classes[usize::from(class)];
         let level = config.service_level;
-        let mtu = self.config.link.mtu.get() as u32;
+        // Test frames are never segmented.
+        let is_test = config.transport == Service::Test;
+        let packet_max = if is_test { u32::MAX } else { self.config.link.mtu.get() as u32 };
         let NicConfig { retry_count, rnr_retry, .. } = self.config;
         let limits = RetryLimits { retry_count, rnr_retry };
         self.scheduler.add_queue_pair();
@@ -113,7 +108,7 @@ impl ChannelAdapter {
             lane: self.wire.lane(level),
             notification_lane: self.wire.notification_lane(level),
             group: None,
-            requester: Requester::new(config.transport, packet_max(&config, mtu), limits),
+            requester: Requester::new(config.transport, packet_max, limits),
             ready_since: now,
             retransmit: Deadline::default(),
             receiver_ready: Deadline::default(),
@@ -147,53 +142,45 @@ impl ChannelAdapter {
 
     /// The receive queue of a queue pair; makes it if needed.
     pub(super) fn open_receive_queue(&mut self, index: u32) -> &mut ReceiveQueue {
-        let pair = &mut self.queue_pairs[index as usize];
-        if pair.receive_queue.is_none() {
-            let queue = receive_queue(pair, &self.config, &self.wire, &*self.scheme);
-            pair.receive_queue = Some(Box::new(queue));
+        if self.queue_pairs[index as usize].receive_queue.is_none() {
+            let queue = self.new_receive_queue(&self.queue_pairs[index as usize]);
+            self.queue_pairs[index as usize].receive_queue = Some(Box::new(queue));
         }
-        pair.receive_queue_mut()
+        self.queue_pairs[index as usize].receive_queue_mut()
     }
-}
 
-fn receive_queue(
-    pair: &QueuePair,
-    config: &NicConfig,
-    wire: &WireFormat,
-    scheme: &dyn Roles,
-) -> ReceiveQueue {
-    let QueuePair { class, peer, tx_flow, .. } = *pair;
-    let service = pair.config.transport;
-    let purpose = format_args!("notification/{class}/{peer}");
-    let window = config.wire.resequence().map(|config| config.window as usize);
-    ReceiveQueue {
-        responder: Responder::new(ResponderConfig {
-            service,
-            mtu: config.link.mtu.get() as u32,
-            ack_every: config.ack_every.max(1),
-            receive_depth: config.receive_depth,
-            receive_refill: config.receive_refill,
-            rnr_code: rnr_timer::code(config.rnr_timer),
-        }),
-        notification_point: scheme.notification_point(place(
-            config,
-            wire.full_frame(&config.link),
-            purpose,
-        )),
-        becn_pending: false,
-        ack_delay: Deadline::default(),
-        notification_timer: Deadline::default(),
-        received: ReceptionReading { flow: tx_flow.reversed(), ..ReceptionReading::default() },
-        has_received: false,
-        test_sequence: 0,
-        test_frames_held: window
-            .filter(|_| service == Service::Test)
-            .map(ReorderBuffer::new)
-            .map(Box::new),
-        requests_held: window
-            .filter(|_| matches!(service, Service::Rc | Service::Uc))
-            .map(ReorderBuffer::new)
-            .map(Box::new),
-        gap_timer: Deadline::default(),
+    fn new_receive_queue(&self, pair: &QueuePair) -> ReceiveQueue {
+        let ChannelAdapter { config, wire, .. } = self;
+        let QueuePair { class, peer, tx_flow, .. } = *pair;
+        let service = pair.config.transport;
+        let purpose = format_args!("notification/{class}/{peer}");
+        let place = place(config, wire.full_frame(&config.link), purpose);
+        let window = config.wire.resequence().map(|config| config.window as usize);
+        ReceiveQueue {
+            responder: Responder::new(ResponderConfig {
+                service,
+                mtu: config.link.mtu.get() as u32,
+                ack_every: config.ack_every.max(1),
+                receive_depth: config.receive_depth,
+                receive_refill: config.receive_refill,
+                rnr_code: rnr_timer::code(config.rnr_timer),
+            }),
+            notification_point: self.scheme.notification_point(place),
+            becn_pending: false,
+            ack_delay: Deadline::default(),
+            notification_timer: Deadline::default(),
+            received: ReceptionReading { flow: tx_flow.reversed(), ..ReceptionReading::default() },
+            has_received: false,
+            test_sequence: 0,
+            test_frames_held: window
+                .filter(|_| service == Service::Test)
+                .map(ReorderBuffer::new)
+                .map(Box::new),
+            requests_held: window
+                .filter(|_| matches!(service, Service::Rc | Service::Uc))
+                .map(ReorderBuffer::new)
+                .map(Box::new),
+            gap_timer: Deadline::default(),
+        }
     }
 }

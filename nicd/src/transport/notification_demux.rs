@@ -11,6 +11,7 @@
 
 use crate::counters::Total;
 use crate::transport::adapter::ChannelAdapter;
+use crate::transport::receive::{Disposition, Outcome};
 use proto::congestion::{BcnBody, BcnFlags, CnmBody, Heard, Notification};
 use proto::counters::DropReason;
 use proto::events::NoteKind;
@@ -70,12 +71,7 @@ impl ChannelAdapter {
     ///
     /// # Errors
     /// The drop reason if the message does not parse or is for no flow of this adapter.
-    pub(super) fn on_cnm(
-        &mut self,
-        octets: &[u8],
-        flow_id: u16,
-        now: Instant,
-    ) -> Result<(), DropReason> {
+    pub(super) fn on_cnm(&mut self, octets: &[u8], flow_id: u16, now: Instant) -> Outcome {
         self.handle_message(NoteKind::Cnm, CongestionMessage::cnm(octets, flow_id), now)
     }
 
@@ -83,7 +79,7 @@ impl ChannelAdapter {
     ///
     /// # Errors
     /// The drop reason if the message does not parse or is for no flow of this adapter.
-    pub(super) fn on_bcn(&mut self, octets: &[u8], now: Instant) -> Result<(), DropReason> {
+    pub(super) fn on_bcn(&mut self, octets: &[u8], now: Instant) -> Outcome {
         let types = self.wire.roce().map_or(&ProjectTypes::DEFAULT, |format| &format.types);
         self.handle_message(NoteKind::Bcn, CongestionMessage::bcn(octets, types), now)
     }
@@ -94,7 +90,7 @@ impl ChannelAdapter {
         kind: NoteKind,
         message: Result<CongestionMessage, ParseError>,
         now: Instant,
-    ) -> Result<(), DropReason> {
+    ) -> Outcome {
         let of_kind = |cnm, bcn| if kind == NoteKind::Cnm { cnm } else { bcn };
         let message = message.map_err(|error| {
             self.totals.count(of_kind(Total::CnmMalformed, Total::BcnMalformed));
@@ -102,7 +98,7 @@ impl ChannelAdapter {
         })?;
         let Some(notification) = &message.notification else {
             self.totals.count(of_kind(Total::CnmUnknownCpid, Total::BcnUnknownCpid));
-            return Ok(());
+            return Ok(Disposition::Delivered);
         };
         let Some(index) = self.find_sender(&message) else {
             self.totals.count(of_kind(Total::CnmUnknownFlow, Total::BcnUnknownFlow));
@@ -114,7 +110,7 @@ impl ChannelAdapter {
             Heard::Ignored => of_kind(Total::CnmIgnored, Total::BcnIgnored),
             Heard::Refused => of_kind(Total::CnmRefused, Total::BcnRefused),
         });
-        Ok(())
+        Ok(Disposition::Delivered)
     }
 
     /// The queue pair that sent the sampled frame: it has the same destination and priority, and the limiter

@@ -39,15 +39,9 @@ pub struct PendingConnection {
 impl PendingConnection {
     /// A connection with its first message. It reserves room for one message, since few get a second one in
     /// time.
-    pub fn new(
-        class: u8,
-        peer: Lid,
-        lane: VirtualLane,
-        key: u64,
-        first: Message,
-    ) -> PendingConnection {
-        let (since, offered, messages) =
-            (first.posted, OfferedLoad::default(), VecDeque::with_capacity(1));
+    pub fn new(class: u8, peer: Lid, lane: VirtualLane, key: u64, first: Message) -> Self {
+        let (since, offered) = (first.posted, OfferedLoad::default());
+        let messages = VecDeque::with_capacity(1);
         let mut connection = PendingConnection { class, peer, lane, key, since, offered, messages };
         connection.post(first);
         connection

@@ -20,7 +20,7 @@ impl ChannelAdapter {
 
     /// Frames that began and ended at this adapter.
     pub fn balance(&self) -> Balance {
-        self.balance
+        Balance { buffered: self.held, ..self.balance }
     }
 
     /// Appends the totals with their names.

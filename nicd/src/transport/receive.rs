@@ -2,7 +2,6 @@
 
 use crate::config::Transport as Service;
 use crate::counters::Total;
-use crate::pacer::group::PacerContext;
 use crate::timers::Timer;
 use crate::transport::adapter::ChannelAdapter;
 use crate::transport::requester::{AckOutcome, RequesterAction};
@@ -37,12 +36,15 @@ pub enum Disposition {
     Held,
 }
 
+/// The disposition of a frame, or the reason why it was dropped.
+pub type Outcome = Result<Disposition, DropReason>;
+
 /// A transport packet whose opcode, P_Key and destination queue pair are valid.
 /// Source: IBTA Vol 1, 9.6 (packet header validation).
-struct AdmittedPacket<'a> {
-    received: &'a ReceivedFrame<'a>,
+pub(super) struct AdmittedPacket<'a> {
+    pub(super) received: &'a ReceivedFrame<'a>,
     packet: &'a infiniband::Transport<'a>,
-    bth: Bth,
+    pub(super) bth: Bth,
     row: &'static OpcodeRow,
     class: u8,
     peer: Lid,
@@ -53,22 +55,14 @@ impl ChannelAdapter {
     ///
     /// # Errors
     /// The drop reason; the port counts it.
-    pub fn receive(
-        &mut self,
-        received: &ReceivedFrame<'_>,
-        now: Instant,
-    ) -> Result<Disposition, DropReason> {
+    pub fn receive(&mut self, received: &ReceivedFrame<'_>, now: Instant) -> Outcome {
         let outcome = self.dispatch(received, now);
         self.is_released_request = false;
         self.balance.delivered += u64::from(outcome == Ok(Disposition::Delivered));
         outcome
     }
 
-    fn dispatch(
-        &mut self,
-        received: &ReceivedFrame<'_>,
-        now: Instant,
-    ) -> Result<Disposition, DropReason> {
+    fn dispatch(&mut self, received: &ReceivedFrame<'_>, now: Instant) -> Outcome {
         let ReceivedFrame { frame, headers, .. } = *received;
         if headers.class == FrameClass::Management {
             return Err(DropReason::Management);
@@ -88,13 +82,12 @@ impl ChannelAdapter {
             return Ok(Disposition::Delivered);
         }
         match self.wire.parse_frame(&frame.octets) {
-            Ok(FrameContent::Packet(packet)) => return self.on_packet(&packet, received, now),
+            Ok(FrameContent::Packet(packet)) => self.on_packet(&packet, received, now),
             Ok(FrameContent::Test(at)) => self.on_test_frame(frame, at, now),
             Ok(FrameContent::Cnm { at, flow_id }) => self.on_cnm(&frame.octets[at..], flow_id, now),
             Ok(FrameContent::Bcn(at)) => self.on_bcn(&frame.octets[at..], now),
             Err(reason) => Err(self.count_refused(headers, reason)),
-        }?;
-        Ok(Disposition::Delivered)
+        }
     }
 
     /// Counts the packet as an ignored CNP if it is one; returns `reason`.
@@ -109,36 +102,31 @@ impl ChannelAdapter {
         packet: &ReceivedPacket<'_>,
         received: &ReceivedFrame<'_>,
         now: Instant,
-    ) -> Result<Disposition, DropReason> {
+    ) -> Outcome {
         let packet = self.admit(packet, received);
         let packet = packet.map_err(|reason| self.count_refused(received.headers, reason))?;
         match packet.row.operation {
             Operation::Congestion => self.on_notification_packet(&packet, now),
             Operation::Acknowledge => self.on_acknowledgement(&packet, now),
             Operation::ReadResponse | Operation::AtomicAcknowledge => Err(DropReason::Opcode),
-            _ => return self.on_ordered_request(&packet, now),
-        }?;
-        Ok(Disposition::Delivered)
+            _ => self.on_ordered_request(&packet, now),
+        }
     }
 
     /// Handles a request, or holds it if it is ahead of its turn and resequencing is configured.
-    fn on_ordered_request(
-        &mut self,
-        packet: &AdmittedPacket<'_>,
-        now: Instant,
-    ) -> Result<Disposition, DropReason> {
+    fn on_ordered_request(&mut self, packet: &AdmittedPacket<'_>, now: Instant) -> Outcome {
         if self.config.wire.resequence().is_none() {
-            return self.on_request(packet, now).map(|()| Disposition::Delivered);
+            return self.on_request(packet, now);
         }
         let index = self.queue_pair(packet.class, packet.peer, now);
         self.open_receive_queue(index);
-        if self.hold_request(index, packet.bth.psn, packet.received, now) {
+        if self.hold_request(index, packet, now) {
             return Ok(Disposition::Held);
         }
         let before = self.queue_pairs[index as usize].receive_queue_mut().responder.expected();
         let outcome = self.on_request(packet, now);
         self.release_requests(index, before, now);
-        outcome.map(|()| Disposition::Delivered)
+        outcome
     }
 
     /// Validates the headers that do not depend on queue pair state, and finds class and peer.
@@ -171,7 +159,7 @@ impl ChannelAdapter {
         Ok(AdmittedPacket { received, packet, bth, row, class, peer })
     }
 
-    fn on_request(&mut self, packet: &AdmittedPacket<'_>, now: Instant) -> Result<(), DropReason> {
+    fn on_request(&mut self, packet: &AdmittedPacket<'_>, now: Instant) -> Outcome {
         let index = self.queue_pair(packet.class, packet.peer, now);
         let pair = &mut self.queue_pairs[index as usize];
         if let Some(deth) = &packet.packet.extended.deth {
@@ -204,7 +192,7 @@ impl ChannelAdapter {
         self.totals.count_if(congested, Total::EcnMarkedRoce);
         let notification = queue.notification_point.on_receive(headers, headers.size, now);
         let due = queue.notification_point.poll_timeout().unwrap_or(Instant::NEVER);
-        self.timers.set(&mut queue.notification_timer, Timer::NotificationPoint(index), due);
+        self.out.timers.set(&mut queue.notification_timer, Timer::NotificationPoint(index), due);
         let was_open = !queue.responder.has_failed();
         let outcome = queue.responder.on_request(&request, now);
         let fails = was_open && queue.responder.has_failed();
@@ -229,7 +217,7 @@ impl ChannelAdapter {
             AckAction::Coalesce if queue.ack_delay.is_set() => {}
             AckAction::Coalesce => {
                 let due = now + self.config.ack_delay;
-                self.timers.set(&mut queue.ack_delay, Timer::Acknowledge(index), due);
+                self.out.timers.set(&mut queue.ack_delay, Timer::Acknowledge(index), due);
             }
             AckAction::Send(ack_packet) => {
                 queue.ack_delay.clear();
@@ -244,7 +232,7 @@ impl ChannelAdapter {
         outcome: &RequestOutcome,
         payload: usize,
         arrived: Instant,
-    ) -> Result<(), DropReason> {
+    ) -> Outcome {
         let received = &mut self.queue_pairs[index as usize].receive_queue_mut().received;
         received.reordered += u64::from(outcome.out_of_order);
         let delivery = outcome.result.inspect_err(|reason| match reason {
@@ -264,14 +252,10 @@ impl ChannelAdapter {
                 latencies.count(arrived.since(stamp.posted));
             }
         }
-        Ok(())
+        Ok(Disposition::Delivered)
     }
 
-    fn on_acknowledgement(
-        &mut self,
-        packet: &AdmittedPacket<'_>,
-        now: Instant,
-    ) -> Result<(), DropReason> {
+    fn on_acknowledgement(&mut self, packet: &AdmittedPacket<'_>, now: Instant) -> Outcome {
         let index =
             self.connections.queue_pair(packet.class, packet.peer).ok_or(DropReason::QueuePair)?;
         let aeth = packet.packet.extended.aeth.ok_or(DropReason::Opcode)?;
@@ -289,7 +273,7 @@ impl ChannelAdapter {
         let pair = &mut self.queue_pairs[index as usize];
         let outcome = pair.requester.on_acknowledge(packet.bth.psn, aeth.syndrome);
         self.on_outcome(index, &outcome, now);
-        Ok(())
+        Ok(Disposition::Delivered)
     }
 
     fn on_outcome(&mut self, index: u32, outcome: &AckOutcome, now: Instant) {
@@ -301,18 +285,14 @@ impl ChannelAdapter {
             pair.retransmit.clear();
         } else if outcome.progress {
             let due = now + self.config.ack_timeout;
-            self.timers.set(&mut pair.retransmit, Timer::Retransmit(index), due);
+            self.out.timers.set(&mut pair.retransmit, Timer::Retransmit(index), due);
         }
         if outcome.progress || outcome.action != RequesterAction::Continue {
             self.apply_action(index, outcome.action, now);
         }
     }
 
-    fn on_notification_packet(
-        &mut self,
-        packet: &AdmittedPacket<'_>,
-        now: Instant,
-    ) -> Result<(), DropReason> {
+    fn on_notification_packet(&mut self, packet: &AdmittedPacket<'_>, now: Instant) -> Outcome {
         let mut body = [0; 16];
         let payload = packet.packet.payload;
         match payload.len() {
@@ -329,13 +309,13 @@ impl ChannelAdapter {
         };
         if !packet.bth.becn && body == [0; 16] {
             self.totals.count(Total::CnpIgnored);
-            return Ok(());
+            return Ok(Disposition::Delivered);
         }
         self.totals.count(Total::CnpHandled);
         let note = TransportNote { travel: Travel::Cnp, becn: packet.bth.becn, body };
         let outcome = self.notify_reaction_point(index, &note.into(), NoteKind::Cnp, now);
         self.totals.count_if(outcome == Heard::Refused, Total::CnpIgnored);
-        Ok(())
+        Ok(Disposition::Delivered)
     }
 
     /// Notifies the reaction point of the flow that this queue pair sends. Returns how it took the
@@ -352,12 +332,11 @@ impl ChannelAdapter {
         let (flow, lane) = (pair.tx_flow, pair.lane);
         let (qp, sl) = (pair.number, pair.config.service_level);
         let Some(group) = pair.group else { return Heard::Refused };
-        self.log(lane, now, EventKind::Note { flow, note, dir: Direction::Rx });
-        let mut context = PacerContext { timers: &mut self.timers, events: &mut self.events };
-        let reaction = self.pacer.on_notification(group, flow, notification, now, &mut context);
+        self.out.log(lane, now, EventKind::Note { flow, note, dir: Direction::Rx });
+        let reaction = self.pacer.on_notification(group, flow, notification, now, &mut self.out);
         if let Some(ccti) = reaction.triggered {
             self.totals.count(Total::Trigger);
-            self.log(lane, now, EventKind::Trigger { flow, qp, sl, ccti });
+            self.out.log(lane, now, EventKind::Trigger { flow, qp, sl, ccti });
         }
         self.scheduler.set_permission(group, reaction.permission, now);
         self.report_empty_queue(group, now);
@@ -368,8 +347,7 @@ impl ChannelAdapter {
     /// can then be released. Groups that were never limited need no call.
     pub(super) fn report_empty_queue(&mut self, group: u32, now: Instant) {
         if self.pacer.group(group).ever_reacted && self.scheduler.is_idle(group) {
-            let mut context = PacerContext { timers: &mut self.timers, events: &mut self.events };
-            let permission = self.pacer.on_queue_empty(group, now, &mut context);
+            let permission = self.pacer.on_queue_empty(group, now, &mut self.out);
             self.scheduler.set_permission(group, permission, now);
         }
     }

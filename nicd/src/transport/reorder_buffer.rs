@@ -24,11 +24,14 @@ pub enum Insertion<T> {
 /// Items ahead of the expected number.
 #[derive(Clone, Debug)]
 pub struct ReorderBuffer<T> {
-    window: usize,
+    /// The window, in items.
+    pub window: usize,
     /// Indexed by distance from the expected number; slot 0 is the expected number.
     slots: VecDeque<Option<T>>,
-    held: usize,
-    depth: usize,
+    /// The number of items in the buffer.
+    pub held: usize,
+    /// The highest number of items that the buffer has held.
+    pub depth: usize,
 }
 
 impl<T> ReorderBuffer<T> {
@@ -77,21 +80,6 @@ impl<T> ReorderBuffer<T> {
         self.held = 0;
         self.slots.drain(..).flatten()
     }
-
-    /// The window, in items.
-    pub fn window(&self) -> usize {
-        self.window
-    }
-
-    /// The number of items in the buffer.
-    pub fn held(&self) -> usize {
-        self.held
-    }
-
-    /// The highest number of items that the buffer has held.
-    pub fn depth(&self) -> usize {
-        self.depth
-    }
 }
 
 #[cfg(test)]
@@ -127,7 +115,7 @@ mod tests {
     fn early_items_are_delivered_in_order() {
         let (out, resequencer) = run(8, &[0, 2, 3, 1, 5, 4]);
         assert_eq!(out, [0, 1, 2, 3, 4, 5]);
-        assert_eq!((resequencer.held(), resequencer.depth()), (0, 2));
+        assert_eq!((resequencer.held, resequencer.depth), (0, 2));
     }
 
     #[test]
@@ -136,11 +124,11 @@ mod tests {
         assert_eq!(resequencer.insert(2, 'c'), Insertion::Held);
         assert_eq!(resequencer.insert(2, 'x'), Insertion::Duplicate('x'));
         assert_eq!(resequencer.insert(3, 'd'), Insertion::TooFar('d'));
-        assert_eq!((resequencer.missing(), resequencer.held()), (Some(2), 1));
+        assert_eq!((resequencer.missing(), resequencer.held), (Some(2), 1));
         resequencer.advance();
         resequencer.advance();
         assert_eq!(resequencer.take_expected(), Some('c'));
-        assert_eq!((resequencer.missing(), resequencer.held()), (None, 0));
+        assert_eq!((resequencer.missing(), resequencer.held), (None, 0));
     }
 
     proptest! {
@@ -151,8 +139,8 @@ mod tests {
             arrivals.sort_by_key(|number| number + keys[*number as usize]);
             let (out, resequencer) = run(17, &arrivals);
             prop_assert_eq!(out, (0..keys.len() as u32).collect::<Vec<_>>());
-            prop_assert_eq!(resequencer.held(), 0);
-            prop_assert!(resequencer.depth() <= 16);
+            prop_assert_eq!(resequencer.held, 0);
+            prop_assert!(resequencer.depth <= 16);
         }
     }
 }

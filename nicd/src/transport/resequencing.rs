@@ -8,7 +8,7 @@ use crate::counters::Total;
 use crate::timers::Timer;
 use crate::transport::adapter::ChannelAdapter;
 use crate::transport::queue_pair::{HeldRequest, ReceiveQueue};
-use crate::transport::receive::ReceivedFrame;
+use crate::transport::receive::{AdmittedPacket, Disposition, Outcome, ReceivedFrame};
 use crate::transport::reorder_buffer::Insertion;
 use proto::counters::DropReason;
 use proto::frame::Frame;
@@ -24,30 +24,24 @@ impl ChannelAdapter {
         Some(next)
     }
 
-    /// Frames in the reorder buffers, and released requests not polled yet.
-    pub fn held(&self) -> u64 {
-        self.held
-    }
-
     /// Holds a copy of a request that is ahead of its turn. False if resequencing is off, the request is not
     /// ahead, or the buffer cannot hold it.
     pub(super) fn hold_request(
         &mut self,
         index: u32,
-        psn: Psn,
-        received: &ReceivedFrame<'_>,
+        packet: &AdmittedPacket<'_>,
         now: Instant,
     ) -> bool {
         let queue = self.queue_pairs[index as usize].receive_queue_mut();
         let Some(ahead) = queue.requests_held.as_mut().filter(|_| !self.is_released_request) else {
             return false;
         };
-        let distance = psn.distance_from(queue.responder.expected());
+        let distance = packet.bth.psn.distance_from(queue.responder.expected());
         if distance <= 0 {
             return false;
         }
         let mut octets = self.pool.take();
-        let ReceivedFrame { frame, headers, .. } = *received;
+        let ReceivedFrame { frame, headers, .. } = *packet.received;
         octets.extend_from_slice(&frame.octets);
         let copy = Frame { octets, kind: frame.kind, integrity: frame.integrity };
         let insertion =
@@ -59,7 +53,7 @@ impl ChannelAdapter {
         queue.received.reordered += 1;
         queue.has_received = true;
         self.held += 1;
-        self.totals.raise(Total::ResequencerDepth, ahead.depth() as u64);
+        self.totals.raise(Total::ResequencerDepth, ahead.depth as u64);
         self.update_gap_timer(index, false, now);
         true
     }
@@ -86,7 +80,7 @@ impl ChannelAdapter {
         distance: i32,
         pattern: u64,
         now: Instant,
-    ) -> Result<(), DropReason> {
+    ) -> Outcome {
         let queue = self.queue_pairs[index as usize].receive_queue_mut();
         queue.received.reordered += u64::from(distance != 0);
         let mut distance = usize::try_from(distance).map_err(|_| DropReason::Duplicate)?;
@@ -94,31 +88,37 @@ impl ChannelAdapter {
             deliver(queue, Some(pattern), now);
         } else if let Some(ahead) = &mut queue.test_frames_held {
             // A frame beyond the window advances the window until it fits.
-            let beyond = (distance + 1).saturating_sub(ahead.window());
+            let beyond = (distance + 1).saturating_sub(ahead.window);
             let gaps = skip(queue, beyond, now);
             self.totals.add(Total::ResequencerGaps, gaps);
             distance -= beyond;
-            let Some(ahead) = &mut queue.test_frames_held else { return Ok(()) };
+            let Some(ahead) = &mut queue.test_frames_held else {
+                return Ok(Disposition::Delivered);
+            };
             if let Insertion::Duplicate(_) = ahead.insert(distance, pattern) {
                 return Err(DropReason::Duplicate);
             }
-            self.totals.raise(Total::ResequencerDepth, ahead.depth() as u64);
+            self.totals.raise(Total::ResequencerDepth, ahead.depth as u64);
         }
         let progress = deliver_waiting(queue, now) || distance == 0;
         self.update_gap_timer(index, progress, now);
-        Ok(())
+        Ok(Disposition::Delivered)
     }
 
     /// Starts the wait for missing frames, restarts it after progress, or stops it if none is missing.
     fn update_gap_timer(&mut self, index: u32, progress: bool, now: Instant) {
         let Some(config) = self.config.wire.resequence() else { return };
         let queue = self.queue_pairs[index as usize].receive_queue_mut();
-        let tests = queue.test_frames_held.as_ref().map_or(0, |ahead| ahead.held());
-        let requests = queue.requests_held.as_ref().map_or(0, |ahead| ahead.held());
+        let tests = queue.test_frames_held.as_ref().map_or(0, |ahead| ahead.held);
+        let requests = queue.requests_held.as_ref().map_or(0, |ahead| ahead.held);
         if tests + requests == 0 {
             queue.gap_timer.clear();
         } else if progress || !queue.gap_timer.is_set() {
-            self.timers.set(&mut queue.gap_timer, Timer::SequenceGap(index), now + config.timeout);
+            self.out.timers.set(
+                &mut queue.gap_timer,
+                Timer::SequenceGap(index),
+                now + config.timeout,
+            );
         }
     }
 
@@ -167,7 +167,7 @@ fn deliver_waiting(queue: &mut ReceiveQueue, now: Instant) -> bool {
 
 /// Ends the turn of `numbers` test frames and delivers those present. Returns how many were missing.
 fn skip(queue: &mut ReceiveQueue, numbers: usize, now: Instant) -> u64 {
-    let window = queue.test_frames_held.as_ref().map_or(0, |ahead| ahead.window());
+    let window = queue.test_frames_held.as_ref().map_or(0, |ahead| ahead.window);
     let (mut gaps, near) = (0, numbers.min(window));
     for _ in 0..near {
         let waiting = queue.test_frames_held.as_mut().and_then(|ahead| ahead.take_expected());

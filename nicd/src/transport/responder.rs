@@ -89,11 +89,14 @@ pub struct Delivery {
     pub stamp: Option<Stamp>,
 }
 
+/// The message that a packet completed, if any; or why the packet was refused.
+pub type Completion = Result<Option<Delivery>, DropReason>;
+
 /// The result of a request packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestOutcome {
     /// The message that the packet completed, if any; or why the packet was refused.
-    pub result: Result<Option<Delivery>, DropReason>,
+    pub result: Completion,
     /// The PSN is ahead of the expected one.
     pub out_of_order: bool,
     /// Which acknowledgement the requester gets.
@@ -259,11 +262,7 @@ impl Responder {
     }
 
     /// Accepts a packet of an unreliable service. A packet that fails a check ends its message.
-    fn accept(
-        &mut self,
-        request: &Request<'_>,
-        now: Instant,
-    ) -> Result<Option<Delivery>, DropReason> {
+    fn accept(&mut self, request: &Request<'_>, now: Instant) -> Completion {
         if let Err((reason, _)) = self.check(request) {
             self.abandon_message(now);
             return Err(reason);

@@ -4,6 +4,7 @@
 use crate::config::Transport as Service;
 use crate::transport::adapter::ChannelAdapter;
 use crate::transport::queue_pair::QueuePair;
+use crate::transport::receive::{Disposition, Outcome};
 use crate::transport::requester::Packet;
 use crate::wire::test_frame::{self, OutgoingTestFrame, ReceivedTestFrame};
 use proto::counters::DropReason;
@@ -36,12 +37,7 @@ impl ChannelAdapter {
     ///
     /// # Errors
     /// The drop reason if it does not parse, names no flow to this adapter, or is a duplicate.
-    pub(super) fn on_test_frame(
-        &mut self,
-        frame: &Frame,
-        at: usize,
-        now: Instant,
-    ) -> Result<(), DropReason> {
+    pub(super) fn on_test_frame(&mut self, frame: &Frame, at: usize, now: Instant) -> Outcome {
         let ReceivedTestFrame { from, flow, header, pattern } =
             test_frame::parse(&frame.octets, at)?;
         let (class, planned) = flow.plan().ok_or(DropReason::QueuePair)?;
@@ -71,6 +67,6 @@ impl ChannelAdapter {
         queue.received.messages += 1;
         queue.received.last = Some(now);
         self.note_progress(index);
-        Ok(())
+        Ok(Disposition::Delivered)
     }
 }

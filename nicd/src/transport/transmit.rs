@@ -2,7 +2,6 @@
 
 use crate::config::{Arrivals, ClassConfig, Operation, Transport as Service};
 use crate::counters::Total;
-use crate::pacer::group::PacerContext;
 use crate::timers::Timer;
 use crate::transport::adapter::ChannelAdapter;
 use crate::transport::lane::{ControlContent, ControlFrame, Lane, Offer};
@@ -50,13 +49,8 @@ fn opcode(class: &ClassConfig, position: Position) -> Opcode {
     Opcode(service.0 | row.0)
 }
 
-/// A packet from `pair` to its peer, on the lane of its data.
-fn outward(
-    pair: &QueuePair,
-    class: FrameClass,
-    bth: Bth,
-    extended: ExtendedHeaders,
-) -> OutgoingPacket {
+/// A packet without extended headers from `pair` to its peer, on the lane of its data.
+fn outward(pair: &QueuePair, class: FrameClass, bth: Bth) -> OutgoingPacket {
     OutgoingPacket {
         to: pair.peer,
         lane: pair.lane,
@@ -64,7 +58,7 @@ fn outward(
         queue_pair: pair.number,
         class,
         bth,
-        extended,
+        extended: ExtendedHeaders::NONE,
     }
 }
 
@@ -123,15 +117,10 @@ impl ChannelAdapter {
     }
 
     /// Queues an acknowledgement. It carries BECN if a BECN is pending.
-    pub(super) fn send_acknowledgement(
-        &mut self,
-        index: u32,
-        ack_packet: AckPacket,
-        ready: Instant,
-    ) {
+    pub(super) fn send_acknowledgement(&mut self, index: u32, ack: AckPacket, ready: Instant) {
         let pair = &mut self.queue_pairs[index as usize];
         let becn = std::mem::take(&mut pair.receive_queue_mut().becn_pending);
-        let content = ControlContent::Acknowledgement(ack_packet);
+        let content = ControlContent::Acknowledgement(ack);
         let control = ControlFrame { queue_pair: index, ready, becn, content };
         self.lanes[pair.lane.index()].control.push_back(control);
     }
@@ -169,7 +158,7 @@ impl ChannelAdapter {
         let queue = self.queue_pairs[index as usize].receive_queue_mut();
         let notification = queue.notification_point.handle_timeout(now);
         let due = queue.notification_point.poll_timeout().unwrap_or(Instant::NEVER);
-        self.timers.set(&mut queue.notification_timer, Timer::NotificationPoint(index), due);
+        self.out.timers.set(&mut queue.notification_timer, Timer::NotificationPoint(index), due);
         let ack_due = queue.responder.owes_ack();
         if let Some(notification) = notification {
             self.send_notification(index, &notification, ack_due, now);
@@ -192,7 +181,7 @@ impl ChannelAdapter {
         };
         let bth = Bth { becn: control.becn, ..bth };
         let extended = ExtendedHeaders { aeth, ..ExtendedHeaders::NONE };
-        let packet = OutgoingPacket { lane, ..outward(pair, class, bth, extended) };
+        let packet = OutgoingPacket { lane, extended, ..outward(pair, class, bth) };
         let append = |octets: &mut BytesMut| octets.extend_from_slice(body);
         let frame = self.wire.emit(&packet, &mut self.pool, body.len(), append);
         let is_cnp = class == FrameClass::Notification;
@@ -204,7 +193,7 @@ impl ChannelAdapter {
             };
             self.totals.count(total);
             self.lanes[lane.index()].notes_tx += 1;
-            self.log(lane, start, EventKind::Note { flow, note, dir: Direction::Tx });
+            self.out.log(lane, start, EventKind::Note { flow, note, dir: Direction::Tx });
         }
         frame
     }
@@ -222,7 +211,7 @@ impl ChannelAdapter {
                 frame
             }
         };
-        self.account_data(index, packet, frame.line_size(), start, end);
+        self.account(index, packet, frame.line_size(), start, end);
         frame
     }
 
@@ -258,20 +247,15 @@ impl ChannelAdapter {
             posted: message.posted,
         });
         let stamp = stamp.filter(|_| message.size as usize >= Stamp::LEN);
-        let outgoing = outward(pair, FrameClass::Data, Bth { ack_request, ..bth }, extended);
+        let bth = Bth { ack_request, ..bth };
+        let outgoing = OutgoingPacket { extended, ..outward(pair, FrameClass::Data, bth) };
         let length = packet.length as usize;
         let append = |octets: &mut BytesMut| message::append(octets, length, stamp);
         self.wire.emit(&outgoing, &mut self.pool, length, append)
     }
 
-    fn account_data(
-        &mut self,
-        index: u32,
-        packet: &Packet,
-        size: Bytes,
-        start: Instant,
-        end: Instant,
-    ) {
+    /// Accounts for a data frame that leaves, and schedules the next one.
+    fn account(&mut self, index: u32, packet: &Packet, size: Bytes, start: Instant, end: Instant) {
         let pair = &mut self.queue_pairs[index as usize];
         let completed = pair.requester.on_transmit();
         pair.sent.completed += completed;
@@ -290,13 +274,12 @@ impl ChannelAdapter {
         }
         if pair.requester.awaits_acknowledgement() && !pair.retransmit.is_set() {
             let due = end + self.config.ack_timeout;
-            self.timers.set(&mut pair.retransmit, Timer::Retransmit(index), due);
+            self.out.timers.set(&mut pair.retransmit, Timer::Retransmit(index), due);
         }
         let (group, next) = (pair.pacing_group(), pair.requester.next_packet());
         let key = next.map(|next| self.next_key(&next.message));
         self.note_progress(index);
-        let mut context = PacerContext { timers: &mut self.timers, events: &mut self.events };
-        let permission = self.pacer.on_transmit(group, size, end, &mut context);
+        let permission = self.pacer.on_transmit(group, size, end, &mut self.out);
         self.scheduler.on_frame_sent(index, key, permission, start);
         if key.is_none() {
             self.report_empty_queue(group, end);

@@ -1,10 +1,8 @@
 //! The InfiniBand wire format: addresses are LIDs, lanes follow the service level.
 
 use crate::config::{CnpBody, NicConfig};
-use crate::wire::packet::{OutgoingPacket, ReceivedPacket};
-use bytes::BytesMut;
+use crate::wire::packet::{FrameContent, OutgoingPacket, Parsed, ReceivedPacket};
 use proto::counters::DropReason;
-use proto::frame::{Frame, FrameKind, FramePool};
 use proto::ids::{Lid, ServiceLevel, VirtualLane};
 use proto::units::Bytes;
 use proto::wire::infiniband::crc::verify_icrc;
@@ -57,14 +55,7 @@ impl InfinibandFormat {
         Bytes::new(HEADERS + behind_bth as u64)
     }
 
-    pub(super) fn emit(
-        &self,
-        packet: &OutgoingPacket,
-        pool: &mut FramePool,
-        payload_length: usize,
-        append: impl FnOnce(&mut BytesMut),
-    ) -> Frame {
-        let mut octets = pool.take();
+    pub(super) fn builder(&self, packet: &OutgoingPacket) -> PacketBuilder {
         PacketBuilder {
             virtual_lane: packet.lane,
             service_level: packet.level,
@@ -73,19 +64,16 @@ impl InfinibandFormat {
             extended: packet.extended,
             ..PacketBuilder::new(packet.bth)
         }
-        .emit_around(&mut octets, payload_length, append)
-        .expect("the packet fits the validated MTU and has the headers of its opcode");
-        Frame::intact(FrameKind::Infiniband, octets)
     }
 
     pub(super) fn verify(&self, octets: &[u8]) -> Result<(), DropReason> {
         verify_icrc(octets).map_err(|error| error.drop_reason())
     }
 
-    pub(super) fn parse<'a>(&self, octets: &'a [u8]) -> Result<ReceivedPacket<'a>, DropReason> {
+    pub(super) fn parse_frame<'a>(&self, octets: &'a [u8]) -> Parsed<'a> {
         let transport = Packet::transport(octets).map_err(|error| error.drop_reason())?;
         let transport = transport.ok_or(DropReason::Opcode)?;
         let lrh = LrhView::new(octets).map_err(|error| error.drop_reason())?;
-        Ok(ReceivedPacket { from: lrh.slid(), transport })
+        Ok(FrameContent::Packet(ReceivedPacket { from: lrh.slid(), transport }))
     }
 }

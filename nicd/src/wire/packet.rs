@@ -1,5 +1,6 @@
 //! Packets in a form that does not depend on the wire format, and the content of a received frame.
 
+use proto::counters::DropReason;
 use proto::frame::FrameClass;
 use proto::ids::{Lid, QueuePairNumber, ServiceLevel, VirtualLane};
 use proto::wire::infiniband::{Bth, ExtendedHeaders, Transport};
@@ -31,6 +32,9 @@ pub struct ReceivedPacket<'a> {
     /// BTH to pad.
     pub transport: Transport<'a>,
 }
+
+/// The content of a received frame, or the reason why it is dropped.
+pub type Parsed<'a> = Result<FrameContent<'a>, DropReason>;
 
 /// The content of a received frame. Offsets count octets from the start of the frame.
 #[derive(Clone, Copy, Debug)]

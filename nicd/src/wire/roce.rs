@@ -5,10 +5,9 @@
 //! is the class selector of the DSCP. Source: IBTA Vol 1, annex A17; IEEE 802.1Q, 9.6.
 
 use crate::config::{NicConfig, RoceConfig, RoceVersion};
-use crate::wire::packet::{FrameContent, OutgoingPacket, ReceivedPacket};
-use bytes::BytesMut;
+use crate::wire::packet::{FrameContent, OutgoingPacket, Parsed, ReceivedPacket};
 use proto::counters::DropReason;
-use proto::frame::{Frame, FrameClass, FrameKind, FramePool, ethernet_size};
+use proto::frame::{FrameClass, ethernet_size};
 use proto::ids::{Dscp, Ecn, Lid, Priority, QueuePairNumber, ServiceLevel, VirtualLane, VlanId};
 use proto::link::FlowControlConfig;
 use proto::units::Bytes;
@@ -67,16 +66,14 @@ impl RoceFormat {
         }
     }
 
-    pub(super) fn parse_frame<'a>(&self, octets: &'a [u8]) -> Result<FrameContent<'a>, DropReason> {
+    pub(super) fn parse_frame<'a>(&self, octets: &'a [u8]) -> Parsed<'a> {
         let preface = Preface::parse(octets, &self.types).map_err(|error| error.drop_reason())?;
         let at = preface.octets_len();
         match (preface.ethertype(), self.types.subtype(preface.ethertype(), &octets[at..])) {
             (ethertype::CNM, _) => Ok(FrameContent::Cnm { at, flow_id: preface.flow_id() }),
             (_, Some(Subtype::TestFrame)) => Ok(FrameContent::Test(at + SUBTYPE_LEN)),
             (_, Some(Subtype::Bcn)) => Ok(FrameContent::Bcn(at + SUBTYPE_LEN)),
-            (_, Some(Subtype::RateTag) | None) => {
-                self.parse(octets, preface).map(FrameContent::Packet)
-            }
+            (_, Some(Subtype::RateTag) | None) => self.parse(octets, preface),
         }
     }
 
@@ -120,20 +117,12 @@ impl RoceFormat {
         ethernet_size(before + behind_bth + ICRC_LEN)
     }
 
-    pub(super) fn emit(
-        &self,
-        packet: &OutgoingPacket,
-        pool: &mut FramePool,
-        payload_length: usize,
-        append: impl FnOnce(&mut BytesMut),
-    ) -> Frame {
-        let mut octets = pool.take();
+    pub(super) fn builder(&self, packet: &OutgoingPacket) -> PacketBuilder<'static> {
+        let by_level = self.dscp[packet.level.index()];
         let (dscp, ecn) = match packet.class {
-            FrameClass::Data => (self.dscp[packet.level.index()], Ecn::Capable0),
+            FrameClass::Data => (by_level, Ecn::Capable0),
             FrameClass::Notification => (self.cnp_dscp, Ecn::NotCapable),
-            FrameClass::Ack | FrameClass::Management => {
-                (self.dscp[packet.level.index()], Ecn::NotCapable)
-            }
+            FrameClass::Ack | FrameClass::Management => (by_level, Ecn::NotCapable),
         };
         PacketBuilder {
             destination: plan::mac(packet.to),
@@ -143,9 +132,6 @@ impl RoceFormat {
             bth: packet.bth,
             extended: packet.extended,
         }
-        .emit_around(&mut octets, payload_length, append)
-        .expect("the packet fits the validated MTU and has the headers of its opcode");
-        Frame::intact(FrameKind::Ethernet, octets)
     }
 
     fn network(&self, packet: &OutgoingPacket, dscp: Dscp, ecn: Ecn) -> NetworkHeaders<'static> {
@@ -175,11 +161,7 @@ impl RoceFormat {
     }
 
     /// Parses the transport packet behind `preface`.
-    fn parse<'a>(
-        &self,
-        octets: &'a [u8],
-        preface: Preface,
-    ) -> Result<ReceivedPacket<'a>, DropReason> {
+    fn parse<'a>(&self, octets: &'a [u8], preface: Preface) -> Parsed<'a> {
         let layout = Layout::behind(octets, preface).map_err(|error| error.drop_reason())?;
         let layout = layout.ok_or(DropReason::NotRoce)?;
         let packet = Packet::parse_at(octets, &layout).map_err(|error| error.drop_reason())?;
@@ -196,7 +178,8 @@ impl RoceFormat {
         if to != Some(self.own) {
             return Err(DropReason::NotForUs);
         }
-        Ok(ReceivedPacket { from: from.ok_or(DropReason::QueuePair)?, transport: packet.transport })
+        let from = from.ok_or(DropReason::QueuePair)?;
+        Ok(FrameContent::Packet(ReceivedPacket { from, transport: packet.transport }))
     }
 }
 
