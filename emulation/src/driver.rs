@@ -92,22 +92,17 @@ impl Worker {
     /// A worker at fabric zero, scheduled with `priority`.
     pub fn new(run: Assignment, priority: Priority) -> Worker {
         let windows = run.plan.measured.clone();
+        let (stamped, outside) = (run.exchange.is_stamped(), run.lines.has_outside());
+        let overcommitted = is_overcommitted(run.processes);
         Worker {
             priority,
             departures: Flights::default(),
             arrivals: Flights::default(),
             wakes: Calendar::new(run.devices.len()),
             meter: Meter::new(run.clock, windows, run.plan.bin),
-            pace: Pace::new(
-                &run.clock,
-                &run.lines,
-                run.exchange.is_stamped(),
-                is_overcommitted(run.processes),
-            ),
-            moderation: run.lines.has_outside().then(Moderation::default),
-            placement: (run.lines.has_outside() && priority == Priority::Fifo)
-                .then(CorePlacement::here)
-                .flatten(),
+            pace: Pace::new(&run.clock, &run.lines, stamped, overcommitted),
+            moderation: outside.then(Moderation::default),
+            placement: (outside && priority == Priority::Fifo).then(CorePlacement::here).flatten(),
             latest_arrival: Instant::ZERO,
             now: Instant::ZERO,
             next_beat_ns: 0,
@@ -124,8 +119,7 @@ impl Worker {
     /// Drives the devices from fabric zero to the plan's stop, or until the supervisor requests a stop.
     pub fn run(mut self, supervisor: &impl Supervisor) -> Report {
         let cpu_before = process_cpu_ns();
-        let stopped = self.await_origin(supervisor);
-        if !stopped {
+        if !self.await_origin(supervisor) {
             self.begin();
             while !self.is_over(supervisor) {
                 self.turn(supervisor);

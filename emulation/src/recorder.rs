@@ -150,7 +150,7 @@ pub struct Recorder {
     holds: HoldTracker,
     /// Buffer for reading one device's bin after the other.
     reading: BinReading,
-    tap: Option<Box<dyn FrameTap>>,
+    pub(crate) tap: Option<Box<dyn FrameTap>>,
     listener: Option<SyncSender<BinSnapshot>>,
 }
 
@@ -184,14 +184,6 @@ impl Recorder {
     /// Also shows frames to `tap`, which was made for the same nodes.
     pub fn with_tap(self, tap: impl FrameTap + 'static) -> Recorder {
         Recorder { tap: Some(Box::new(tap)), ..self }
-    }
-
-    /// Shows frames to `tap` from now on, or to none; returns the tap before it, unfinished.
-    pub(crate) fn replace_tap(
-        &mut self,
-        tap: Option<Box<dyn FrameTap>>,
-    ) -> Option<Box<dyn FrameTap>> {
-        std::mem::replace(&mut self.tap, tap)
     }
 
     /// Makes the tap write out what it has buffered. Called a few times a second of wall time.

@@ -74,11 +74,7 @@ impl DatagramSocket {
     ///
     /// # Errors
     /// If the socket cannot be made non-blocking.
-    pub(super) fn new(
-        socket: Socket,
-        address: String,
-        file: Option<PathBuf>,
-    ) -> io::Result<DatagramSocket> {
+    pub(super) fn new(socket: Socket, address: String, file: Option<PathBuf>) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
         let buffers = socket_calls::widen(&socket)?;
         Ok(DatagramSocket { socket, address, file, buffers, room: vec![0; BATCH * DATAGRAM_LIMIT] })
@@ -95,7 +91,7 @@ impl DatagramSocket {
     /// # Errors
     /// Those of `setsockopt`.
     pub fn shrink_receive_buffer(&mut self, octets: usize) -> io::Result<()> {
-        self.buffers.shrink_receive_buffer(&self.socket, octets)
+        self.buffers.shrink_receive(&self.socket, octets)
     }
 
     /// The sizes of its buffers, as the kernel reports them.

@@ -136,7 +136,7 @@ impl Exchange {
     pub(crate) const fn is_stamped(&self) -> bool {
         match &self.sender {
             Sender::Datagrams { .. } => true,
-            Sender::Packets(packets) => !packets.is_bare(),
+            Sender::Packets(packets) => !packets.bare,
         }
     }
 
@@ -187,18 +187,18 @@ impl Exchange {
 
     /// Counts frames that arrive from now on as having been on the cables at the stop.
     pub fn begin_drain(&mut self) {
-        self.inbox.begin_drain();
+        self.inbox.draining = true;
     }
 
     /// Frames known to be lost so far: gaps in the sequence numbers, or without stamps the drops that the kernel
     /// counts.
     pub fn lost(&self) -> u64 {
-        if self.is_stamped() { self.inbox.lost() } else { self.overflows() }
+        if self.is_stamped() { self.inbox.lost } else { self.overflows() }
     }
 
     /// Records and datagrams refused so far.
     pub fn rejected(&self) -> Rejected {
-        self.inbox.rejected()
+        self.inbox.rejected
     }
 
     /// The kernel's count of frames dropped for lack of room since the run began.
@@ -215,7 +215,7 @@ impl Exchange {
     pub fn report(&self, lines: &Lines) -> ExchangeReport {
         let report = ExchangeReport {
             overflows: self.overflows(),
-            rejected: self.inbox.rejected(),
+            rejected: self.inbox.rejected,
             received: self.inbox.received(lines).collect(),
             ..ExchangeReport::default()
         };
@@ -224,7 +224,7 @@ impl Exchange {
             Sender::Packets(packets) => packets.account(&self.inbox, report),
             Sender::Datagrams { socket, outbox, .. } => ExchangeReport {
                 buffers: socket.buffers(),
-                sending: outbox.counts(),
+                sending: outbox.counts,
                 sent: lines
                     .all_outgoing()
                     .filter(by_socket)

@@ -119,9 +119,12 @@ pub struct Inbox {
     peers: HashMap<Box<[u8]>, usize>,
     /// By line index.
     states: Vec<LineState>,
-    rejected: Rejected,
-    lost: u64,
-    draining: bool,
+    /// Refusals so far.
+    pub rejected: Rejected,
+    /// Sequence numbers missing so far, on all lines together.
+    pub lost: u64,
+    /// The run has stopped: frames that still arrive were on the cable at the stop.
+    pub draining: bool,
 }
 
 impl Inbox {
@@ -216,21 +219,6 @@ impl Inbox {
                 deliver(Accepted { line, frame, arrived: shim.stamp + line.delay });
             }
         }
-    }
-
-    /// Counts frames accepted from now on as drained.
-    pub fn begin_drain(&mut self) {
-        self.draining = true;
-    }
-
-    /// Refusals so far.
-    pub const fn rejected(&self) -> Rejected {
-        self.rejected
-    }
-
-    /// Sequence numbers missing so far, on all lines together.
-    pub const fn lost(&self) -> u64 {
-        self.lost
     }
 
     /// The account of each line of the fabric that is received here.

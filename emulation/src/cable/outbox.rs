@@ -3,6 +3,7 @@
 use super::FrameTally;
 use super::datagram::{BATCH, DatagramSocket, Peer};
 use super::lines::Outgoing;
+use super::packet_socket::has_no_room;
 use super::shim::{SendingEnd, Shim};
 use proto::frame::Frame;
 use proto::units::Instant;
@@ -81,7 +82,8 @@ pub(crate) struct Outbox {
     /// Processes with datagrams to send.
     active: Vec<usize>,
     spare: Vec<Vec<u8>>,
-    counts: SendCounts,
+    /// What was sent so far.
+    pub counts: SendCounts,
 }
 
 impl Outbox {
@@ -164,11 +166,6 @@ impl Outbox {
         !self.active.is_empty()
     }
 
-    /// Counts so far.
-    pub const fn counts(&self) -> SendCounts {
-        self.counts
-    }
-
     /// The account of a line.
     pub fn sent(&self, line: &Outgoing) -> SentLine {
         SentLine::new(line, self.lines[line.index()].sent)
@@ -207,13 +204,11 @@ impl Outbox {
 
     /// The first ready datagram, for `process`, was refused.
     fn fail(&mut self, process: usize, error: &io::Error) {
-        let no_room =
-            matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::ENOBUFS | libc::ENOMEM));
         let bundle = &mut self.bundles[process];
         if error.kind() == io::ErrorKind::Interrupted {
             return;
         }
-        if no_room {
+        if has_no_room(error) {
             bundle.full = true;
             self.counts.deferred += 1;
             return;

@@ -62,6 +62,9 @@ pub enum ReceiveError {
     Unfinished,
 }
 
+/// A received frame, or why it was not passed on.
+pub(super) type Reception<'a> = Result<ReceivedFrame<'a>, ReceiveError>;
+
 /// Receive buffers, shared by all sockets of a worker.
 #[derive(Debug)]
 pub struct ReceiveBuffers {
@@ -173,7 +176,7 @@ impl PacketSocket {
     /// # Errors
     /// Those of `setsockopt`.
     pub fn shrink_receive_buffer(&mut self, octets: usize) -> io::Result<()> {
-        self.buffers.shrink_receive_buffer(&self.socket, octets)
+        self.buffers.shrink_receive(&self.socket, octets)
     }
 
     /// The sizes of its buffers, as the kernel reports them.
@@ -199,12 +202,12 @@ impl PacketSocket {
         &mut self,
         batch: impl Iterator<Item = OutgoingFrame<'a>> + Clone,
     ) -> io::Result<usize> {
-        let Some(ring) = &mut self.send_ring else { return self.send_by_calls(batch) };
+        let Some(ring) = &mut self.send_ring else { return self.send_direct(batch) };
         match ring.send(batch.clone()) {
             Sent::Frames(count) => Ok(count),
             Sent::None => Err(io::Error::from_raw_os_error(libc::EAGAIN)),
             Sent::Otherwise(count) => {
-                let sent = self.send_by_calls(batch.take(count));
+                let sent = self.send_direct(batch.take(count));
                 let stays = sent.as_ref().is_err_and(has_no_room);
                 if let Some(ring) = self.send_ring.as_mut().filter(|_| !stays) {
                     ring.skip();
@@ -213,27 +216,20 @@ impl PacketSocket {
             }
             Sent::Broken => {
                 self.send_ring = None;
-                self.send_by_calls(batch)
+                self.send_direct(batch)
             }
         }
     }
 
     /// The same through the socket, without the ring.
-    fn send_by_calls<'a>(
-        &self,
-        batch: impl Iterator<Item = OutgoingFrame<'a>>,
-    ) -> io::Result<usize> {
+    fn send_direct<'a>(&self, batch: impl Iterator<Item = OutgoingFrame<'a>>) -> io::Result<usize> {
         let parts = |frame: OutgoingFrame<'a>| [&VirtioHeader::FINISHED, frame.head, frame.octets];
         socket_calls::send(&self.socket, batch.map(|frame| (None, parts(frame))))
     }
 
     /// Receives up to [`BATCH`] frames that wait in the socket. Returns how many there were. A frame that needs
     /// segmentation is passed on as several.
-    pub fn receive(
-        &self,
-        room: &mut ReceiveBuffers,
-        mut each: impl FnMut(Result<ReceivedFrame<'_>, ReceiveError>),
-    ) -> usize {
+    pub fn receive(&self, room: &mut ReceiveBuffers, mut each: impl FnMut(Reception<'_>)) -> usize {
         let Some(ring) = &self.ring else { return self.receive_queued(BATCH, room, &mut each) };
         let mut count = 0;
         while count < BATCH && ring.take(|slot| self.receive_slot(slot, room, &mut each)) {
@@ -246,7 +242,7 @@ impl PacketSocket {
         &self,
         slot: Slot<'_>,
         room: &mut ReceiveBuffers,
-        each: &mut impl FnMut(Result<ReceivedFrame<'_>, ReceiveError>),
+        each: &mut impl FnMut(Reception<'_>),
     ) {
         match slot {
             Slot::Frame(octets, auxiliary) => hand_on(octets, auxiliary, &mut room.segment, each),
@@ -260,7 +256,7 @@ impl PacketSocket {
         &self,
         most: usize,
         room: &mut ReceiveBuffers,
-        each: &mut impl FnMut(Result<ReceivedFrame<'_>, ReceiveError>),
+        each: &mut impl FnMut(Reception<'_>),
     ) -> usize {
         let ReceiveBuffers { octets, control, segment } = room;
         let attach = |header: &mut libc::msghdr, control: &mut auxiliary::Control| {
@@ -285,7 +281,7 @@ fn hand_on(
     octets: &[u8],
     Auxiliary { tag, at_ns }: Auxiliary,
     segment: &mut Vec<u8>,
-    each: &mut impl FnMut(Result<ReceivedFrame<'_>, ReceiveError>),
+    each: &mut impl FnMut(Reception<'_>),
 ) {
     let deliver = |octets: &[u8]| each(Ok(ReceivedFrame { octets, tag, at_ns }));
     if offload::finish(octets, segment, deliver).is_err() {

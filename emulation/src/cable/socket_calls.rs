@@ -27,11 +27,7 @@ pub struct Buffers {
 
 impl Buffers {
     /// Shrinks the receive buffer of `socket`, and reads its size back.
-    pub(super) fn shrink_receive_buffer(
-        &mut self,
-        socket: &Socket,
-        octets: usize,
-    ) -> io::Result<()> {
+    pub(super) fn shrink_receive(&mut self, socket: &Socket, octets: usize) -> io::Result<()> {
         socket.set_recv_buffer_size(octets)?;
         self.receive = socket.recv_buffer_size()?;
         Ok(())

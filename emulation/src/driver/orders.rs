@@ -78,7 +78,9 @@ impl Worker {
                 Order::SlowDown(device, port, rate, reply) => {
                     reply(self.run.devices[device].slow_down(port, rate));
                 }
-                Order::Tap(tap, reply) => reply((self.run.recorder.replace_tap(tap), self.now)),
+                Order::Tap(tap, reply) => {
+                    reply((std::mem::replace(&mut self.run.recorder.tap, tap), self.now));
+                }
                 Order::Traffic { item, on, reply } => reply(self.let_post(item.as_deref(), on)),
             }
         }

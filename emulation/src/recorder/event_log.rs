@@ -103,10 +103,7 @@ pub(super) struct EventLogger {
 
 impl EventLogger {
     /// A logger for devices given as (node, number of ports).
-    pub(super) fn new(
-        devices: impl Iterator<Item = (usize, usize)>,
-        unbounded: bool,
-    ) -> EventLogger {
+    pub fn new(devices: impl Iterator<Item = (usize, usize)>, unbounded: bool) -> EventLogger {
         let devices = devices.map(|(node, ports)| (node, vec![Default::default(); ports]));
         EventLogger {
             unbounded,

@@ -55,29 +55,6 @@ struct FlowTrack {
     share: Share,
 }
 
-/// A flow's bin of this length.
-fn moved_bin(moved: &MovedFlow, length: Duration) -> FlowBin {
-    FlowBin {
-        tx_bytes: moved.tx_bytes,
-        weight_ps: length.as_ps(),
-        rate: moved.rate,
-        gap: moved.gap,
-        scalar: moved.scalar,
-    }
-}
-
-/// The bin of flows that the device counts together.
-fn unmoved_bin(unmoved: &UnmovedFlows, length: Duration) -> FlowBin {
-    let weight_ps = length.as_ps().saturating_mul(unmoved.flows);
-    FlowBin {
-        tx_bytes: unmoved.tx_bytes,
-        weight_ps,
-        rate: Span::steady(unmoved.rate, weight_ps),
-        gap: Span::steady(unmoved.gap, weight_ps),
-        scalar: unmoved.scalar,
-    }
-}
-
 /// The state of one device.
 struct DeviceTrack {
     node: usize,
@@ -119,7 +96,8 @@ impl DeviceTrack {
                 track.share = Share::Own(bins.begin_series());
                 begun += 1;
             }
-            let part = moved_bin(moved, length);
+            let &MovedFlow { tx_bytes, rate, gap, scalar, .. } = moved;
+            let part = FlowBin { tx_bytes, weight_ps: length.as_ps(), rate, gap, scalar };
             match track.share {
                 Share::Own(series) => bins.enter(series, part),
                 Share::Neutral | Share::Pooled => add_to_pool(pools, moved.flow.class, &part),
@@ -199,7 +177,10 @@ impl Tracks {
         let pools = &mut self.open_pools;
         self.own_series += device.take_flows(&reading.moved, length, &mut self.flow_bins, pools);
         for unmoved in reading.unmoved.iter().filter(|unmoved| unmoved.flows > 0) {
-            add_to_pool(pools, unmoved.class, &unmoved_bin(unmoved, length));
+            let &UnmovedFlows { class, flows, tx_bytes, rate, gap, scalar } = unmoved;
+            let weight_ps = length.as_ps().saturating_mul(flows);
+            let [rate, gap] = [rate, gap].map(|value| Span::steady(value, weight_ps));
+            add_to_pool(pools, class, &FlowBin { tx_bytes, weight_ps, rate, gap, scalar });
         }
     }
 

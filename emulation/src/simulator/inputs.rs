@@ -88,12 +88,7 @@ impl DeviceInputs {
 
     /// Adds a frame that the cable to `port` carries, behind those on it. Returns its arrival, which those in
     /// front may delay.
-    pub(crate) fn push_arrival(
-        &mut self,
-        port: PortNumber,
-        arrives: Instant,
-        frame: Frame,
-    ) -> Instant {
+    pub fn push_arrival(&mut self, port: PortNumber, arrives: Instant, frame: Frame) -> Instant {
         let last = &mut self.queues[port.index()].last;
         *last = arrives.max(*last);
         let arrives = *last;

@@ -14,7 +14,8 @@ use crate::cable::interface::address_of;
 use crate::cable::lines::{Incoming, Lines, Outgoing};
 use crate::cable::outbox::{SendCounts, SentLine};
 use crate::cable::packet_socket::{
-    HEAD_MAX, OutgoingFrame, PacketSocket, ReceiveBuffers, ReceiveError, ReceivedFrame, has_no_room,
+    HEAD_MAX, OutgoingFrame, PacketSocket, ReceiveBuffers, ReceiveError, ReceivedFrame, Reception,
+    has_no_room,
 };
 use crate::clock::{Clock, monotonic_ns, realtime_ns};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
@@ -73,7 +74,7 @@ struct Port {
 #[derive(Debug)]
 pub(super) struct PortSockets {
     /// Frames have neither shim nor stamp.
-    bare: bool,
+    pub bare: bool,
     epoch: u32,
     clock: Clock,
     ports: Vec<Port>,
@@ -130,11 +131,6 @@ impl PortSockets {
         })
     }
 
-    /// Whether frames have neither shim nor stamp.
-    pub const fn is_bare(&self) -> bool {
-        self.bare
-    }
-
     /// Queues `frame` for the next flush.
     pub fn send(&mut self, line: &Outgoing, frame: Frame, stamp: Instant, pool: &mut FramePool) {
         let Some(place) = self.by_line[line.index()] else { return pool.recycle(frame) };
@@ -185,7 +181,7 @@ impl PortSockets {
         &mut self,
         inbox: &mut Inbox,
         pool: &mut FramePool,
-        mut deliver: impl FnMut(Accepted),
+        deliver: impl FnMut(Accepted),
     ) -> usize {
         const EVENTS: usize = 64;
         let mut events = [EpollEvent::empty(); EVENTS];
@@ -199,15 +195,16 @@ impl PortSockets {
             clock: *clock,
             inbox,
             pool,
+            deliver,
             monotonic_ns: monotonic_ns(),
             realtime_ns: realtime_ns(),
         };
         let mut total = 0;
         for event in &events[..count] {
             let Port { socket, from, .. } = &ports[event.data() as usize];
-            let mut each = |inward: Result<ReceivedFrame<'_>, _>| match inward {
-                Ok(inward) if *bare => arrivals.bare(*from, inward, &mut deliver),
-                Ok(inward) => arrivals.shimmed(*from, inward, &mut deliver),
+            let mut each = |inward: Reception<'_>| match inward {
+                Ok(inward) if *bare => arrivals.bare(*from, inward),
+                Ok(inward) => arrivals.shimmed(*from, inward),
                 Err(ReceiveError::Cut) => arrivals.inbox.refuse(|rejected| &mut rejected.oversize),
                 Err(ReceiveError::Unfinished) => {
                     arrivals.inbox.refuse(|rejected| &mut rejected.unfinished);
@@ -291,22 +288,18 @@ impl Port {
 }
 
 /// Frames on the way from sockets to devices.
-struct Arrivals<'a> {
+struct Arrivals<'a, D> {
     clock: Clock,
     inbox: &'a mut Inbox,
     pool: &'a mut FramePool,
+    deliver: D,
     /// Both clocks at the same moment.
     monotonic_ns: u64,
     realtime_ns: u64,
 }
 
-impl Arrivals<'_> {
-    fn bare(
-        &mut self,
-        line: Incoming,
-        inward: ReceivedFrame<'_>,
-        deliver: &mut impl FnMut(Accepted),
-    ) {
+impl<D: FnMut(Accepted)> Arrivals<'_, D> {
+    fn bare(&mut self, line: Incoming, inward: ReceivedFrame<'_>) {
         let ReceivedFrame { octets, tag, at_ns } = inward;
         if octets.len() < ETHERNET {
             return self.inbox.refuse(|rejected| &mut rejected.truncated);
@@ -326,19 +319,14 @@ impl Arrivals<'_> {
         let age = at_ns.map_or(0, |at_ns| self.realtime_ns.saturating_sub(at_ns));
         let age = if age > AGE_MAX_NS { 0 } else { age };
         let left = self.clock.at_wall_ns(self.monotonic_ns - age);
-        deliver(Accepted { line, frame, arrived: left + line.delay });
+        (self.deliver)(Accepted { line, frame, arrived: left + line.delay });
     }
 
-    fn shimmed(
-        &mut self,
-        line: Incoming,
-        inward: ReceivedFrame<'_>,
-        deliver: &mut impl FnMut(Accepted),
-    ) {
+    fn shimmed(&mut self, line: Incoming, inward: ReceivedFrame<'_>) {
         let octets = inward.octets;
         if inward.tag.is_some() || octets.get(ADDRESSES..ETHERNET) != Some(&SHIM_ETHERTYPE) {
             return self.inbox.refuse(|rejected| &mut rejected.foreign);
         }
-        self.inbox.accept_from(line, &octets[ETHERNET..], self.pool, deliver);
+        self.inbox.accept_from(line, &octets[ETHERNET..], self.pool, &mut self.deliver);
     }
 }

@@ -96,7 +96,7 @@ fn frames_that_travel_together_arrive_in_order_at_stamp_plus_delay() {
     assert_eq!(last, [0, 1, 2]);
     assert!(bench.delivered.iter().all(|(_, arrived)| *arrived == Instant::from_ps(1_005)));
     assert_eq!(bench.counts().received, FrameTally { end_to_end: 3, link_local: 0 });
-    assert_eq!(bench.inbox.rejected(), Rejected::default());
+    assert_eq!(bench.inbox.rejected, Rejected::default());
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn strangers_and_cut_datagrams_are_counted_and_not_read() {
     bench.feed_from(STRANGER, &data(0), false);
     bench.feed_from(PEER, &data(0), true);
     let expected = Rejected { foreign: 1, oversize: 1, ..Rejected::default() };
-    assert_eq!(bench.inbox.rejected(), expected);
+    assert_eq!(bench.inbox.rejected, expected);
     assert!(bench.delivered.is_empty());
 }
 
@@ -134,7 +134,7 @@ fn a_link_is_accepted_only_from_its_own_process_and_end() {
     bench.feed_from(US, &data(0), false);
     bench.feed(&[record(Shim { link: 9, ..shim(0, FrameKind::Ethernet) })]);
     bench.feed(&[record(Shim { end: SendingEnd::B, ..shim(0, FrameKind::Ethernet) })]);
-    assert_eq!(bench.inbox.rejected(), Rejected { link: 3, ..Rejected::default() });
+    assert_eq!(bench.inbox.rejected, Rejected { link: 3, ..Rejected::default() });
     assert!(bench.delivered.is_empty());
 }
 
@@ -143,7 +143,7 @@ fn a_record_of_another_run_does_not_harm_its_neighbours() {
     let mut bench = Bench::new();
     let old = record(Shim { epoch: EPOCH - 1, ..shim(500, FrameKind::Infiniband) });
     bench.feed(&[data(0), old, data(1)]);
-    assert_eq!(bench.inbox.rejected(), Rejected { epoch: 1, ..Rejected::default() });
+    assert_eq!(bench.inbox.rejected, Rejected { epoch: 1, ..Rejected::default() });
     assert_eq!((bench.delivered.len(), bench.counts().lost), (2, 0));
 }
 
@@ -163,7 +163,7 @@ fn each_broken_header_has_its_own_reason() {
         bench.feed(&[octets]);
         let mut expected = Rejected::default();
         *reason(&mut expected) = 1;
-        assert_eq!(bench.inbox.rejected(), expected, "octet {at}");
+        assert_eq!(bench.inbox.rejected, expected, "octet {at}");
         assert!(bench.delivered.is_empty());
     }
 }
@@ -175,7 +175,7 @@ fn another_version_is_remembered_by_its_number() {
     octets[4] = 2;
     bench.feed(&[octets]);
     let expected = Rejected { version: 1, other_version: Some(2), ..Rejected::default() };
-    assert_eq!(bench.inbox.rejected(), expected);
+    assert_eq!(bench.inbox.rejected, expected);
 }
 
 #[test]
@@ -187,7 +187,7 @@ fn short_ends_are_refused_and_what_came_before_them_is_kept() {
     bench.feed(&[data(1), cut]);
     bench.feed(&[vec![1, 2, 3]]);
     let expected = Rejected { trailing: 1, truncated: 2, ..Rejected::default() };
-    assert_eq!(bench.inbox.rejected(), expected);
+    assert_eq!(bench.inbox.rejected, expected);
     assert_eq!(bench.delivered.len(), 2);
 }
 
@@ -195,7 +195,7 @@ fn short_ends_are_refused_and_what_came_before_them_is_kept() {
 fn a_gap_is_a_loss_until_the_frame_comes_after_all() {
     let mut bench = Bench::new();
     bench.feed(&[data(0), data(3)]);
-    assert_eq!((bench.counts().lost, bench.inbox.lost()), (2, 2));
+    assert_eq!((bench.counts().lost, bench.inbox.lost), (2, 2));
     bench.feed(&[data(2), data(2)]);
     let counts = bench.counts();
     assert_eq!((counts.lost, counts.reordered, counts.duplicates), (1, 1, 1));
@@ -215,7 +215,7 @@ fn a_late_link_packet_is_history_and_no_loss() {
 fn what_comes_after_the_stop_is_counted_apart() {
     let mut bench = Bench::new();
     bench.feed(&[data(0)]);
-    bench.inbox.begin_drain();
+    bench.inbox.draining = true;
     bench.feed(&[data(1)]);
     let counts = bench.counts();
     assert_eq!((counts.received.total(), counts.drained.total()), (1, 1));

@@ -52,7 +52,7 @@ fn what_a_full_receiver_refuses_waits_and_arrives_later_in_order() {
     }
     seen.append(&mut sequences(&mut theirs));
     assert_eq!(seen, (0..frames).collect::<Vec<_>>());
-    let counts = outbox.counts();
+    let counts = outbox.counts;
     assert!(counts.deferred > 0, "{counts:?}");
     let rest = SendCounts { deferred: 0, ..counts };
     let all_sent = SendCounts { datagrams: u64::from(frames), ..SendCounts::default() };
@@ -79,7 +79,7 @@ fn frames_for_a_receiver_that_is_gone_are_given_up_and_counted() {
     (0..3).for_each(|_| outbox.put(&LINE, 1, &frame(64), Instant::ZERO));
     outbox.flush(&ours);
     assert!(!outbox.waiting());
-    assert_eq!((outbox.counts().unsent, outbox.counts().datagrams), (3, 0));
+    assert_eq!((outbox.counts.unsent, outbox.counts.datagrams), (3, 0));
     let sent = outbox.sent(&LINE);
     assert_eq!(sent.sent.total(), 3, "their sequence numbers are used up");
 }
@@ -91,6 +91,6 @@ fn a_frame_larger_than_any_datagram_is_counted_and_never_sent_in_pieces() {
     outbox.put(&LINE, 1, &frame(69), Instant::ZERO);
     outbox.put(&LINE, 1, &frame(68), Instant::ZERO);
     outbox.flush(&ours);
-    assert_eq!(outbox.counts().unsent, 1);
+    assert_eq!(outbox.counts.unsent, 1);
     assert_eq!(sequences(&mut theirs), [1]);
 }

@@ -195,7 +195,7 @@ impl Tester {
         let received = self.inbox.received(&self.parts.lines).filter(|line| own(line.link));
         let exchange = ExchangeReport {
             buffers: self.parts.socket.buffers(),
-            rejected: self.inbox.rejected(),
+            rejected: self.inbox.rejected,
             sent: sent.collect(),
             received: received.collect(),
             ..ExchangeReport::default()
