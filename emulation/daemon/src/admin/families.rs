@@ -23,66 +23,59 @@ impl Family {
     }
 }
 
-/// Properties of the run, as labels.
-pub(crate) const RUN_INFO: Family = Family::new("run_info", "what runs");
-/// By process.
-pub const FABRIC_TIME_SECONDS: Family = Family::new("fabric_time_seconds", "fabric time");
-/// By process.
-pub const LATENESS_P99_FRAMES: Family =
-    Family::new("fidelity_lateness_p99_frames", "lateness, in frame times");
-/// By process.
-pub const LOST_FRAMES: Family =
-    Family::new("fidelity_lost_frames_total", "frames that the sockets lost");
+/// Declares families: visibility, constant, name without the prefix, help text.
+macro_rules! families {
+    ($($(#[$doc:meta])* $visible:vis $family:ident $name:literal $help:literal;)*) => { $(
+        $(#[$doc])*
+        $visible const $family: Family = Family::new($name, $help);
+    )* };
+}
 
-/// By lane.
-pub const TRANSMITTED_BYTES: Family =
-    Family::new("port_transmit_bytes_total", "octets of data frames sent");
-/// By lane.
-pub(crate) const TRANSMITTED_PACKETS: Family =
-    Family::new("port_transmit_packets_total", "data frames sent");
-/// By lane.
-pub const RECEIVED_BYTES: Family =
-    Family::new("port_receive_bytes_total", "octets of data frames received");
-/// By lane.
-pub(crate) const RECEIVED_PACKETS: Family =
-    Family::new("port_receive_packets_total", "data frames received");
-/// By lane.
-pub const NO_ROOM_PACKETS: Family =
-    Family::new("port_no_room_packets_total", "frames lost for want of room");
-/// By lane.
-pub const MARKED_PACKETS: Family =
-    Family::new("queue_marked_packets_total", "frames marked by the congestion point");
-/// By lane.
-pub const NOTIFICATIONS_SENT: Family =
-    Family::new("port_notifications_sent_total", "congestion notifications sent");
-/// By lane.
-pub const NOTIFICATIONS_RECEIVED: Family =
-    Family::new("port_notifications_received_total", "congestion notifications received");
-/// By lane.
-pub const TRANSMIT_WAIT_SECONDS: Family = Family::new(
-    "port_transmit_wait_seconds_total",
-    "fabric time in which a frame was ready and flow control forbade it (PortXmitWait)",
-);
-/// By lane.
-pub const PAUSED_SECONDS: Family = Family::new(
-    "port_paused_seconds_total",
-    "fabric time in which flow control forbade the lane, ready frame or not",
-);
-/// By lane.
-pub const QUEUE_DEPTH_BYTES: Family = Family::new("queue_depth_bytes", "octets that wait to leave");
-/// By lane.
-pub const QUEUE_WATERMARK_BYTES: Family =
-    Family::new("queue_watermark_bytes", "the most that ever waited");
-/// By lane.
-pub const BUFFER_DEPTH_BYTES: Family =
-    Family::new("buffer_depth_bytes", "octets in the input buffer");
-
-/// By port.
-pub const LINK_WATCHDOGS: Family = Family::new("link_watchdogs_total", "links retrained");
-/// By port and reason.
-pub const DISCARDS: Family = Family::new("port_discards_total", "frames that ended here");
-/// By port, direction and priority; on Ethernet.
-pub const PFC_FRAMES: Family = Family::new("pfc_frames_total", "PFC frames of a priority");
+families! {
+    /// Properties of the run, as labels.
+    pub(crate) RUN_INFO "run_info" "what runs";
+    /// By process.
+    pub FABRIC_TIME_SECONDS "fabric_time_seconds" "fabric time";
+    /// By process.
+    pub LATENESS_P99_FRAMES "fidelity_lateness_p99_frames" "lateness, in frame times";
+    /// By process.
+    pub LOST_FRAMES "fidelity_lost_frames_total" "frames that the sockets lost";
+    /// By lane.
+    pub TRANSMITTED_BYTES "port_transmit_bytes_total" "octets of data frames sent";
+    /// By lane.
+    pub(crate) TRANSMITTED_PACKETS "port_transmit_packets_total" "data frames sent";
+    /// By lane.
+    pub RECEIVED_BYTES "port_receive_bytes_total" "octets of data frames received";
+    /// By lane.
+    pub(crate) RECEIVED_PACKETS "port_receive_packets_total" "data frames received";
+    /// By lane.
+    pub NO_ROOM_PACKETS "port_no_room_packets_total" "frames lost for want of room";
+    /// By lane.
+    pub MARKED_PACKETS "queue_marked_packets_total" "frames marked by the congestion point";
+    /// By lane.
+    pub NOTIFICATIONS_SENT "port_notifications_sent_total" "congestion notifications sent";
+    /// By lane.
+    pub NOTIFICATIONS_RECEIVED "port_notifications_received_total"
+        "congestion notifications received";
+    /// By lane.
+    pub TRANSMIT_WAIT_SECONDS "port_transmit_wait_seconds_total"
+        "fabric time in which a frame was ready and flow control forbade it (PortXmitWait)";
+    /// By lane.
+    pub PAUSED_SECONDS "port_paused_seconds_total"
+        "fabric time in which flow control forbade the lane, ready frame or not";
+    /// By lane.
+    pub QUEUE_DEPTH_BYTES "queue_depth_bytes" "octets that wait to leave";
+    /// By lane.
+    pub QUEUE_WATERMARK_BYTES "queue_watermark_bytes" "the most that ever waited";
+    /// By lane.
+    pub BUFFER_DEPTH_BYTES "buffer_depth_bytes" "octets in the input buffer";
+    /// By port.
+    pub LINK_WATCHDOGS "link_watchdogs_total" "links retrained";
+    /// By port and reason.
+    pub DISCARDS "port_discards_total" "frames that ended here";
+    /// By port, direction and priority; on Ethernet.
+    pub PFC_FRAMES "pfc_frames_total" "PFC frames of a priority";
+}
 
 /// Port counters under operators' names, for ports that have them.
 pub const NAMED: &[(&str, Family)] = &[

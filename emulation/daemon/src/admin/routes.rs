@@ -2,7 +2,7 @@
 
 use super::handle::{AdminHandle, CaptureRequest, Refusal};
 use super::metrics;
-use super::view::{Counters, Outputs, Status};
+use super::view::Counters;
 use axum::extract::rejection::{JsonRejection, QueryRejection};
 use axum::extract::{DefaultBodyLimit, FromRequest, Path, Query, Request, State};
 use axum::http::header;
@@ -32,12 +32,15 @@ type Answer<T> = Result<T, Refusal>;
 /// All routes. `body_max` limits the octets of a body.
 pub fn router(handle: Arc<AdminHandle>, body_max: usize) -> Router {
     Router::new()
-        .route("/status", get(status))
+        .route("/status", get(async |State(handle): At| handle.status().await.map(Json)))
         .route("/counters", get(counters))
-        .route("/outputs", get(outputs))
+        .route("/outputs", get(async |State(handle): At| handle.outputs().await.map(Json)))
         .route("/metrics", get(exposition))
-        .route("/openapi.json", get(openapi))
-        .route("/clear", post(clear))
+        .route(
+            "/openapi.json",
+            get(async || ([(header::CONTENT_TYPE, "application/json")], OPENAPI)),
+        )
+        .route("/clear", post(async |State(handle): At| handle.clear().await.map(|()| NoContent)))
         .route("/links/{port}", post(link))
         .route("/faults/{port}", post(fault).delete(mend))
         .route("/traffic", post(traffic))
@@ -53,7 +56,7 @@ pub enum Flows {
     /// All flows.
     #[default]
     All,
-    /// No flows; they can be most of an answer.
+    /// No flows, whose number can be the square of that of the adapters.
     None,
 }
 
@@ -115,38 +118,22 @@ pub struct Problem {
     pub error: String,
 }
 
-async fn status(State(handle): At) -> Answer<Json<Status>> {
-    handle.status().await.map(Json)
-}
-
 async fn counters(
     State(handle): At,
     wanted: Result<Query<Wanted>, QueryRejection>,
 ) -> Answer<Json<Counters>> {
     let Query(Wanted { flows }) = wanted?;
-    let counters = handle.counters().await?;
-    Ok(Json(match flows {
-        Flows::All => counters,
-        Flows::None => counters.without_flows(),
-    }))
-}
-
-async fn outputs(State(handle): At) -> Answer<Json<Outputs>> {
-    handle.outputs().await.map(Json)
+    let mut counters = handle.counters().await?;
+    if flows == Flows::None {
+        counters.nodes.iter_mut().for_each(|node| node.flows.clear());
+    }
+    Ok(Json(counters))
 }
 
 async fn exposition(State(handle): At) -> Answer<impl IntoResponse> {
     let (counters, status) = handle.totals().await?;
     let text = metrics::text(&handle.info, &counters, &status);
     Ok(([(header::CONTENT_TYPE, EXPOSITION)], text))
-}
-
-async fn openapi() -> impl IntoResponse {
-    ([(header::CONTENT_TYPE, "application/json")], OPENAPI)
-}
-
-async fn clear(State(handle): At) -> Answer<NoContent> {
-    handle.clear().await.map(|()| NoContent)
 }
 
 async fn link(

@@ -235,12 +235,6 @@ impl Counters {
         }
     }
 
-    /// Without flows, whose number can be the square of that of the adapters.
-    pub(crate) fn without_flows(mut self) -> Counters {
-        self.nodes.iter_mut().for_each(|node| node.flows.clear());
-        self
-    }
-
     /// The increase since `baseline`. Levels stay as they are.
     pub fn since(mut self, base: &Counters) -> Counters {
         self.cleared_ps = Some(base.at_ps);

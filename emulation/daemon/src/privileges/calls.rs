@@ -3,54 +3,29 @@
 //! The list names what is refused, not what is permitted, so that another way of waiting or allocating in a new
 //! version of a library does not end a run.
 
-use libc::c_long;
+use libc::*;
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, TargetArch, apply_filter};
 use std::env::consts::ARCH;
 
-/// Other programs, other processes, other namespaces, the kernel itself, and further ways to the network.
-const REFUSED: &[c_long] = &[
-    libc::SYS_execve,
-    libc::SYS_execveat,
-    libc::SYS_ptrace,
-    libc::SYS_process_vm_readv,
-    libc::SYS_process_vm_writev,
-    libc::SYS_pidfd_getfd,
-    libc::SYS_kcmp,
-    libc::SYS_setns,
-    libc::SYS_unshare,
-    libc::SYS_mount,
-    libc::SYS_umount2,
-    libc::SYS_pivot_root,
-    libc::SYS_chroot,
-    libc::SYS_move_mount,
-    libc::SYS_open_tree,
-    libc::SYS_fsopen,
-    libc::SYS_fsconfig,
-    libc::SYS_fsmount,
-    libc::SYS_mount_setattr,
-    libc::SYS_open_by_handle_at,
-    libc::SYS_init_module,
-    libc::SYS_finit_module,
-    libc::SYS_delete_module,
-    libc::SYS_kexec_load,
-    libc::SYS_bpf,
-    libc::SYS_perf_event_open,
-    libc::SYS_userfaultfd,
-    libc::SYS_io_uring_setup,
-    libc::SYS_add_key,
-    libc::SYS_request_key,
-    libc::SYS_keyctl,
-    libc::SYS_reboot,
-    libc::SYS_swapon,
-    libc::SYS_swapoff,
-    libc::SYS_settimeofday,
-    libc::SYS_clock_settime,
-    libc::SYS_adjtimex,
-    libc::SYS_sethostname,
-    libc::SYS_socket,
-    libc::SYS_connect,
-    libc::SYS_bind,
-    libc::SYS_listen,
+/// By subject, the calls that are refused.
+const REFUSED: &[&[c_long]] = &[
+    // Other programs.
+    &[SYS_execve, SYS_execveat],
+    // Other processes.
+    &[SYS_ptrace, SYS_process_vm_readv, SYS_process_vm_writev, SYS_pidfd_getfd, SYS_kcmp],
+    // Other namespaces and file systems.
+    &[SYS_setns, SYS_unshare, SYS_mount, SYS_umount2, SYS_pivot_root, SYS_chroot, SYS_move_mount],
+    &[SYS_open_tree, SYS_fsopen, SYS_fsconfig, SYS_fsmount, SYS_mount_setattr],
+    &[SYS_open_by_handle_at],
+    // The kernel itself.
+    &[SYS_init_module, SYS_finit_module, SYS_delete_module, SYS_kexec_load, SYS_bpf],
+    &[SYS_perf_event_open, SYS_userfaultfd, SYS_io_uring_setup],
+    &[SYS_add_key, SYS_request_key, SYS_keyctl],
+    // The host as a whole.
+    &[SYS_reboot, SYS_swapon, SYS_swapoff, SYS_settimeofday, SYS_clock_settime, SYS_adjtimex],
+    &[SYS_sethostname],
+    // Further ways to the network.
+    &[SYS_socket, SYS_connect, SYS_bind, SYS_listen],
 ];
 
 /// Makes the kernel refuse [`REFUSED`] to the calling thread and to the threads that it starts. Does nothing on a
@@ -60,8 +35,8 @@ const REFUSED: &[c_long] = &[
 /// If the kernel has filters and refuses this one.
 pub fn refuse() -> Result<(), seccompiler::Error> {
     let Ok(processor) = TargetArch::try_from(ARCH) else { return Ok(()) };
-    let rules = REFUSED.iter().map(|call| (*call, Vec::new())).collect();
-    let no = SeccompAction::Errno(libc::EPERM as u32);
+    let rules = REFUSED.iter().copied().flatten().map(|call| (*call, Vec::new())).collect();
+    let no = SeccompAction::Errno(EPERM as u32);
     let filter = SeccompFilter::new(rules, SeccompAction::Allow, no, processor);
     let program = filter.and_then(BpfProgram::try_from)?;
     match apply_filter(&program) {
@@ -72,7 +47,7 @@ pub fn refuse() -> Result<(), seccompiler::Error> {
 
 /// Whether the kernel has no seccomp filters. Source: seccomp(2), errors.
 fn is_unknown(error: &std::io::Error) -> bool {
-    matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EINVAL))
+    matches!(error.raw_os_error(), Some(ENOSYS | EINVAL))
 }
 
 #[cfg(test)]
