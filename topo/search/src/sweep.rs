@@ -33,7 +33,7 @@ pub mod picture;
 pub mod report;
 
 /// A sweep.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Sweep {
     /// Its name in results.
     pub name: String,

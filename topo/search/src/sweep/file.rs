@@ -100,11 +100,8 @@ pub fn parse(text: &str, path: &Path) -> Result<Sweep, Problems> {
             name: text("name"),
             source: text("source"),
             base: path.to_owned(),
-            sets: Vec::new(),
-            axes: Vec::new(),
-            measures: Vec::new(),
             seeds: 1,
-            expectations: Vec::new(),
+            ..Sweep::default()
         });
     }
     let problems = Problems::default();

@@ -37,16 +37,10 @@ pub struct Hot {
     pub senders: Vec<usize>,
 }
 
-/// Offered rates by receiver and sender, as shares of the receiver's line.
-struct Offers {
-    by_receiver: Vec<Vec<f64>>,
-    on_wire: f64,
-}
-
 impl Ideal {
     /// The ideal of `window`.
     pub fn of(lab: &Lab, window: Window) -> Ideal {
-        let Offers { by_receiver, on_wire } = offers(lab, window);
+        let (by_receiver, on_wire) = offers(lab, window);
         let (mut hot, mut cold, mut owed) = (Vec::new(), Vec::new(), 0.0);
         for (node, from) in by_receiver.iter().enumerate() {
             let asked: f64 = from.iter().sum();
@@ -82,7 +76,8 @@ pub fn first_overload(lab: &Lab) -> Option<Window> {
     overload
 }
 
-fn offers(lab: &Lab, (from, to): Window) -> Offers {
+/// Offered rates by receiver and sender, as shares of the receiver's line; octets on the wire to octets of payload.
+fn offers(lab: &Lab, (from, to): Window) -> (Vec<Vec<f64>>, f64) {
     let adapters = lab.nics.len();
     let mut by_receiver = vec![vec![0.0; adapters]; adapters];
     let (mut wire, mut payload) = (0.0, 0.0);
@@ -113,7 +108,7 @@ fn offers(lab: &Lab, (from, to): Window) -> Offers {
             }
         }
     }
-    Offers { by_receiver, on_wire: if payload > 0.0 { wire / payload } else { 1.0 } }
+    (by_receiver, if payload > 0.0 { wire / payload } else { 1.0 })
 }
 
 fn ratio(part: Duration, whole: Duration) -> f64 {
