@@ -10,14 +10,12 @@ pub struct Row {
     /// Its rules.
     pub rules: &'static [Rule],
     /// Makes its state for one capture.
-    pub(super) make: fn(&Settings) -> Box<dyn Family>,
+    pub(super) make: Make,
 }
 
-const fn row(
-    name: &'static str,
-    rules: &'static [Rule],
-    make: fn(&Settings) -> Box<dyn Family>,
-) -> Row {
+type Make = fn(&Settings) -> Box<dyn Family>;
+
+const fn row(name: &'static str, rules: &'static [Rule], make: Make) -> Row {
     Row { name, rules, make }
 }
 
