@@ -28,7 +28,7 @@ impl<'a> LongestWaits<'a> {
     /// The longest waits of a run, or of two.
     pub fn of(facts: &'a Facts<'a>) -> LongestWaits<'a> {
         let worst = |output: usize| {
-            let shares = facts.sides().filter_map(|side| share(facts, side, output));
+            let shares = facts.sides().map(|side| share(facts, side, output));
             (shares.fold(0.0, f64::max), output)
         };
         let outputs = 0..facts.run.run.graph.outputs.len();
@@ -42,13 +42,9 @@ impl<'a> LongestWaits<'a> {
     /// Each output with its run and its share, in the order of the picture.
     pub fn rows(&self) -> impl Iterator<Item = (usize, &Side<'a>, f64)> {
         self.outputs.iter().flat_map(move |(_, output)| {
-            let own = |side: &'a Side<'a>| (*output, side, self.share(side, *output));
+            let own = |side: &'a Side<'a>| (*output, side, share(self.facts, side, *output));
             self.facts.sides().map(own)
         })
-    }
-
-    fn share(&self, side: &Side<'_>, output: usize) -> f64 {
-        share(self.facts, side, output).unwrap_or(0.0)
     }
 
     /// The title.
@@ -94,7 +90,7 @@ impl<'a> LongestWaits<'a> {
                 @let top = first + place as f64 * pitch;
                 text x="0" y=(format!("{:.1}", top + 4.0 + 5.0 * sides)) { (quantiles::shortened(&self.facts.run.drawn.output_name(*output), 26)) }
                 @for (row, side) in self.facts.sides().enumerate() {
-                    @let value = self.share(side, *output);
+                    @let value = share(self.facts, side, *output);
                     @let y = top + row as f64 * 10.0;
                     rect class=(side.role) x=(LEFT) y=(format!("{y:.1}")) width=(format!("{:.1}", (value * full).max(1.0))) height="8" rx="2" {}
                     text class="tiny" x=(format!("{:.1}", LEFT + value * full + 6.0)) y=(format!("{:.1}", y + 7.6)) { (number::per_cent(value)) }
@@ -105,6 +101,8 @@ impl<'a> LongestWaits<'a> {
     }
 }
 
-fn share(facts: &Facts<'_>, side: &Side<'_>, output: usize) -> Option<f64> {
-    facts.window_mean(side, &side.run.series.get(output)?.hold)
+/// The share of the window for which an output was held; zero in a run without it.
+fn share(facts: &Facts<'_>, side: &Side<'_>, output: usize) -> f64 {
+    let series = side.run.series.get(output);
+    series.and_then(|series| facts.window_mean(side, &series.hold)).unwrap_or(0.0)
 }

@@ -47,7 +47,7 @@ pub fn banner(facts: &Facts<'_>) -> Markup {
     let result = &facts.run.run.result;
     html! {
         div class="verdict" {
-            div class=(format!("badge {}", class(result.verdict))) { (sign(result.verdict)) (word(result.verdict)) }
+            div class=(format!("badge {}", look(result.verdict).0)) { (sign(result.verdict)) (word(result.verdict)) }
             div {
                 h1 { (facts::headline(facts)) }
                 p class="lede" { (lede(facts)) }
@@ -56,11 +56,12 @@ pub fn banner(facts: &Facts<'_>) -> Markup {
     }
 }
 
-fn class(verdict: Verdict) -> &'static str {
+/// The class of a verdict in the style, and its words in a table.
+fn look(verdict: Verdict) -> (&'static str, &'static str) {
     match verdict {
-        Verdict::Pass => "pass",
-        Verdict::Fail => "fail",
-        Verdict::Inconclusive => "unsure",
+        Verdict::Pass => ("pass", "✓ pass"),
+        Verdict::Fail => ("fail", "✕ fail"),
+        Verdict::Inconclusive => ("unsure", "◐ not judged"),
     }
 }
 
@@ -154,12 +155,8 @@ pub fn judged(facts: &Facts<'_>, verdict: Verdict) -> Markup {
         Verdict::Inconclusive => Verdict::Inconclusive,
         _ => verdict,
     };
-    let text = match verdict {
-        Verdict::Inconclusive => "◐ not judged",
-        Verdict::Pass => "✓ pass",
-        Verdict::Fail => "✕ fail",
-    };
-    html! { span class=(format!("sign {}", class(verdict))) { (text) } }
+    let (class, text) = look(verdict);
+    html! { span class=(format!("sign {class}")) { (text) } }
 }
 
 /// The bullet chart of an expectation.

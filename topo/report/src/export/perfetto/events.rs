@@ -1,7 +1,7 @@
 //! The event log: slices of waiting and of pauses, instants of everything else, arrows from a mark to the
 //! reaction it led to.
 
-use super::trace::{EventPlace, Note, Track};
+use super::trace::{EventPlace, Track};
 use super::tracks::Tracks;
 use crate::ReportError;
 use crate::data::{self, Run};
@@ -39,7 +39,7 @@ impl<'a> Line<'a> {
 
     /// All members except time, place and name. A mark or notification has its kind as name. Lane
     /// 0 is left out, because nearly all events are about it.
-    fn notes(&self) -> Vec<(String, Note)> {
+    fn notes(&self) -> Vec<(&'a str, Value)> {
         let has_kind_for_name = ["mark", "note"].contains(&self.text("ev"));
         let is_noted = |name: &str, value: &Value| match name {
             "t" | "at" | "ev" => false,
@@ -47,16 +47,12 @@ impl<'a> Line<'a> {
             "tc" => *value != 0,
             _ => true,
         };
-        let note = |value: &Value| match value {
-            Value::String(text) => Note::Text(text.clone()),
-            other => other.as_u64().map_or_else(|| Note::Text(other.to_string()), Note::Number),
-        };
         let noted = self.0.iter().filter(|(name, value)| is_noted(name, value));
-        let mut notes: Vec<(String, Note)> =
-            noted.map(|(name, value)| (name.clone(), note(value))).collect();
+        let mut notes: Vec<(&str, Value)> =
+            noted.map(|(name, value)| (name.as_str(), value.clone())).collect();
         // The trace counts nanoseconds, and where frames are marked or lost that is too coarse.
         if ["mark", "drop"].contains(&self.text("ev")) {
-            notes.push(("t_ps".to_owned(), Note::Number(self.number("t"))));
+            notes.push(("t_ps", self.number("t").into()));
         }
         notes
     }

@@ -4,6 +4,8 @@
 //! "Writing TrackEvent Protos Synthetically".
 
 use crate::export::protobuf::Message;
+use serde_json::Value;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// Declares field numbers: a module for each message, a constant for each field.
@@ -53,15 +55,6 @@ pub enum Unit {
     Nanoseconds,
     /// A unit by its name.
     Named(&'static str),
-}
-
-/// What an event is annotated with.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Note {
-    /// A number.
-    Number(u64),
-    /// A text.
-    Text(String),
 }
 
 /// Strings by the number that stands for them.
@@ -190,7 +183,7 @@ impl Trace {
         track: Track,
         at_ps: u64,
         name: &str,
-        notes: &[(String, Note)],
+        notes: &[(&str, Value)],
     ) -> EventPlace {
         let event = self.named(INSTANT, track, name, notes);
         self.push(at_ps, event, true)
@@ -205,14 +198,15 @@ impl Trace {
         }
     }
 
-    fn named(&mut self, kind: u64, track: Track, name: &str, notes: &[(String, Note)]) -> Message {
+    fn named(&mut self, kind: u64, track: Track, name: &str, notes: &[(&str, Value)]) -> Message {
         let event = event(kind, track).uint(field::event::NAME, self.names.number(name));
         notes.iter().fold(event, |event, (word, note)| {
             let annotation = Message::new().uint(field::annotation::NAME, self.words.number(word));
-            let annotation = match note {
-                Note::Number(number) => annotation.uint(field::annotation::NUMBER, *number),
-                Note::Text(text) => {
-                    annotation.uint(field::annotation::TEXT, self.texts.number(text))
+            let annotation = match note.as_u64() {
+                Some(number) => annotation.uint(field::annotation::NUMBER, number),
+                None => {
+                    let text = note.as_str().map_or_else(|| note.to_string().into(), Cow::Borrowed);
+                    annotation.uint(field::annotation::TEXT, self.texts.number(&text))
                 }
             };
             event.message(field::event::ANNOTATIONS, &annotation)
