@@ -169,11 +169,6 @@ impl Side<'_> {
         let bin = (tau / self.run.bin_tau().max(1e-9)) as usize;
         (bin < self.run.bins).then_some(bin)
     }
-
-    /// What a port received at a time in τ, over the rate of its line; NaN after the end of the run.
-    pub fn received_at(&self, tau: f64, node: usize) -> f64 {
-        self.bin_at(tau).map_or(f64::NAN, |bin| self.run.received[node][bin])
-    }
 }
 
 /// The names of both sides: the schemes, if they differ.

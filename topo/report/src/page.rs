@@ -31,48 +31,54 @@ pub fn html(facts: &Facts<'_>, figure: &Figure<'_>) -> String {
     let longest_waits = LongestWaits::of(facts);
     let title = format!("{} {} · pausebed", word(result.verdict), result.scenario);
     let body_class = if result.verdict == Verdict::Inconclusive { "unsure" } else { "" };
+    let body = html! {
+        body class=(body_class) {
+            header { (verdict::top(facts)) }
+            main {
+                (verdict::banner(facts))
+                (verdict::cards(facts))
+                (fabric::section(facts))
+                (figure.section())
+                (ports::section(facts))
+                section class="two" { (completion::card(facts)) (longest_waits.card()) }
+                (tables::expectations(facts))
+                section class="two" { (tables::parameters(facts)) div {
+                    @if facts.base.is_some() { (tables::trees(facts)) }
+                    (pauses::card(facts))
+                    (tables::counters(facts))
+                } }
+                section { (tables::repetition(facts)) }
+                p class="foot" {
+                    "Times in τ, the time of one full frame on a link: " (number::seconds(result.tau_ps as f64)) " in the fabric"
+                    @if let Some(dilation) = result.dilation { ", " (number::seconds(result.tau_ps as f64 * dilation as f64)) " on this host" }
+                    ". A bin is " (number::tau(facts.run.run.bin_tau())) " long. The page needs no network; its cursor needs a script."
+                }
+            }
+            (bar(facts))
+            script type="application/json" id="pb-meta" { (PreEscaped(meta(facts, figure, &longest_waits, &columns))) }
+            script type="text/plain" id="pb-cols" { (PreEscaped(columns.packed())) }
+            script { (PreEscaped(SCRIPT)) }
+        }
+    };
+    document(&title, &policy(SCRIPT), &body)
+}
+
+/// A document with the styles of pages; `body` is the whole element.
+pub fn document(title: &str, policy: &str, body: &Markup) -> String {
     let page = html! {
         (DOCTYPE)
         html lang="en" {
             head {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width,initial-scale=1";
-                meta http-equiv="Content-Security-Policy" content=(policy(SCRIPT));
+                meta http-equiv="Content-Security-Policy" content=(policy);
                 title { (title) }
                 (styles())
             }
-            body class=(body_class) {
-                header { (verdict::top(facts)) }
-                main {
-                    (verdict::banner(facts))
-                    (verdict::cards(facts))
-                    (fabric::section(facts))
-                    (figure.section())
-                    (ports::section(facts))
-                    section class="two" { (completion::card(facts)) (longest_waits.card()) }
-                    (tables::expectations(facts))
-                    section class="two" { (tables::parameters(facts)) div {
-                        @if facts.base.is_some() { (tables::trees(facts)) }
-                        (pauses::card(facts))
-                        (tables::counters(facts))
-                    } }
-                    section { (tables::repetition(facts)) }
-                    p class="foot" {
-                        "Times in τ, the time of one full frame on a link: " (number::seconds(result.tau_ps as f64)) " in the fabric"
-                        @if let Some(dilation) = result.dilation { ", " (number::seconds(result.tau_ps as f64 * dilation as f64)) " on this host" }
-                        ". A bin is " (number::tau(facts.run.run.bin_tau())) " long. The page needs no network; its cursor needs a script."
-                    }
-                }
-                (bar(facts))
-                script type="application/json" id="pb-meta" { (PreEscaped(meta(facts, figure, &longest_waits, &columns))) }
-                script type="text/plain" id="pb-cols" { (PreEscaped(columns.packed())) }
-                script { (PreEscaped(SCRIPT)) }
-            }
+            (body)
         }
     };
-    let mut text = page.into_string();
-    text.push('\n');
-    text
+    page.into_string() + "\n"
 }
 
 /// The content security policy: no request, and only this script.
@@ -85,7 +91,7 @@ pub fn policy(script: &str) -> String {
 
 /// The style sheets: that of pictures in the light theme, which the script adds to saved pictures, and
 /// that of pages.
-pub fn styles() -> Markup {
+fn styles() -> Markup {
     let light = palette::variables(false);
     let dark = palette::variables(true);
     let pictures = format!(":root{{{light}}}{}{}", palette::rules(), sheet::STYLE);

@@ -107,7 +107,8 @@ pub fn swatches(facts: &Facts<'_>) -> (Markup, f64) {
 
 /// A throughput of a port at the cursor.
 fn value(facts: &Facts<'_>, side: &Side<'_>, node: usize) -> String {
-    figure::shown(side.received_at(facts.cursor(), node), 2)
+    let bin = side.bin_at(facts.cursor());
+    figure::shown(bin.map_or(f64::NAN, |bin| side.run.received[node][bin]), 2)
 }
 
 /// The name of a port and, if there is room, its throughput at the cursor: the run's number last.

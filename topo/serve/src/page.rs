@@ -2,12 +2,12 @@
 
 use super::live_state::LiveState;
 use launch::lab::LabRecord;
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, PreEscaped, html};
 use report::data::Graph;
 use report::fabric::{BAR, BY_LEAF, boxes, headers, numbers, pitch, source_names};
 use report::layout::{self, Layout, WIDTH};
 use report::leaves::Drawn;
-use report::page::{policy, styles};
+use report::page::{document, policy};
 use scenario::Scenario;
 use scenario::render::Lab;
 use serde_json::{Value, json};
@@ -37,38 +37,27 @@ pub fn html(subject: &PageSubject<'_>, graph: &Graph, state: &LiveState) -> Stri
     let PageSubject { scenario, record, .. } = *subject;
     let drawn = Drawn::of(graph);
     let policy = policy(SCRIPT).replace("img-src data:", "connect-src 'self'; img-src data:");
-    let page = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width,initial-scale=1";
-                meta http-equiv="Content-Security-Policy" content=(policy);
-                title { (scenario.name) " · pausebed, live" }
-                (styles())
-            }
-            body {
-                header { (top(subject)) }
-                main {
-                    (headline(record))
-                    div class="two" {
-                        div { (fabric(graph, &drawn)) @if let Some(record) = record { (actions(scenario, record)) } }
-                        div { (figure()) (feed()) }
-                    }
-                    p class="foot" {
-                        "Times in τ, the time of one full frame on a link. The root of a tree is an output with half of a buffer "
-                        "waiting for it whose line is busy and not held. The report uses the exact thresholds."
-                    }
+    let title = format!("{} · pausebed, live", scenario.name);
+    let body = html! {
+        body {
+            header { (top(subject)) }
+            main {
+                (headline(record))
+                div class="two" {
+                    div { (fabric(graph, &drawn)) @if let Some(record) = record { (actions(scenario, record)) } }
+                    div { (figure()) (feed()) }
                 }
-                (bar())
-                script type="application/json" id="pb-meta" { (PreEscaped(meta(subject, &drawn, state))) }
-                script { (PreEscaped(SCRIPT)) }
+                p class="foot" {
+                    "Times in τ, the time of one full frame on a link. The root of a tree is an output with half of a buffer "
+                    "waiting for it whose line is busy and not held. The report uses the exact thresholds."
+                }
             }
+            (bar())
+            script type="application/json" id="pb-meta" { (PreEscaped(meta(subject, &drawn, state))) }
+            script { (PreEscaped(SCRIPT)) }
         }
     };
-    let mut text = page.into_string();
-    text.push('\n');
-    text
+    document(&title, &policy, &body)
 }
 
 fn headline(record: Option<&LabRecord>) -> Markup {

@@ -9,23 +9,25 @@ use std::str::FromStr;
 const MOST: usize = 512 * 1024;
 
 /// Format of a picture.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// By ISO/IEC 15948.
-    Png,
-    /// By ITU-T T.81.
-    Jpeg,
+#[derive(Debug)]
+pub struct Kind {
+    /// Its media type.
+    media: &'static str,
+    /// Its first octets.
+    begin: &'static [u8],
+    /// Reads width and height.
+    size: fn(&[u8]) -> Option<(u32, u32)>,
 }
 
+/// PNG of ISO/IEC 15948 and JPEG of ITU-T T.81.
+static KINDS: [Kind; 2] = [
+    Kind { media: "image/png", begin: b"\x89PNG\r\n\x1a\n", size: png_size },
+    Kind { media: "image/jpeg", begin: b"\xff\xd8\xff", size: jpeg_size },
+];
+
 /// The format by the first octets.
-pub fn kind(octets: &[u8]) -> Option<Kind> {
-    if octets.starts_with(b"\x89PNG\r\n\x1a\n") {
-        Some(Kind::Png)
-    } else if octets.starts_with(&[0xff, 0xd8, 0xff]) {
-        Some(Kind::Jpeg)
-    } else {
-        None
-    }
+pub fn kind(octets: &[u8]) -> Option<&'static Kind> {
+    KINDS.iter().find(|kind| octets.starts_with(kind.begin))
 }
 
 /// Two points of an axis: pixels from the upper left corner of the picture, and the value there.
@@ -135,7 +137,7 @@ impl Picture {
     /// If it is too large, broken, or over an unknown panel.
     pub fn read(
         name: String,
-        kind: Kind,
+        kind: &Kind,
         octets: &[u8],
         calibration: Option<&Calibration>,
         figure: &dyn Target,
@@ -144,11 +146,8 @@ impl Picture {
             let most = MOST / 1024;
             return Err(format!("the picture has more than the {most} KiB that a page carries"));
         }
-        let (size, media) = match kind {
-            Kind::Png => (png_size(octets), "image/png"),
-            Kind::Jpeg => (jpeg_size(octets), "image/jpeg"),
-        };
-        let size = size.filter(|(wide, high)| *wide > 0 && *high > 0);
+        let media = kind.media;
+        let size = (kind.size)(octets).filter(|(wide, high)| *wide > 0 && *high > 0);
         let size = size.ok_or_else(|| format!("it begins as {media} and has no size"))?;
         let uri = format!("data:{media};base64,{}", BASE64_STANDARD.encode(octets));
         let over = calibration.map(|calibration| {
@@ -192,13 +191,14 @@ mod tests {
 
     #[test]
     fn pictures_are_known_by_their_octets() {
+        let media = |octets: &[u8]| kind(octets).map(|kind| kind.media);
         let png = [&b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"[..], &[0, 0, 1, 2, 0, 0, 0, 3]].concat();
-        assert_eq!((kind(&png), png_size(&png)), (Some(Kind::Png), Some((258, 3))));
+        assert_eq!((media(&png), png_size(&png)), (Some("image/png"), Some((258, 3))));
         assert_eq!(png_size(&png[..20]), None);
         let jpeg = [0xff, 0xd8, 0xff, 0xe0, 0, 4, 9, 9, 0xff, 0xff, 0xc2, 0, 9, 8, 0, 5, 1, 4, 3];
-        assert_eq!((kind(&jpeg), jpeg_size(&jpeg)), (Some(Kind::Jpeg), Some((260, 5))));
+        assert_eq!((media(&jpeg), jpeg_size(&jpeg)), (Some("image/jpeg"), Some((260, 5))));
         assert_eq!(jpeg_size(&[0xff, 0xd8, 0xff, 0xe0, 0, 0, 0xff]), None);
-        assert_eq!(kind(b"panel,run"), None);
+        assert_eq!(media(b"panel,run"), None);
     }
 
     #[test]
