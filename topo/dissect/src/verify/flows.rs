@@ -24,7 +24,8 @@ pub struct FlowKey {
     to: Option<Endpoint>,
     destination: u32,
     source: u32,
-    role: Role,
+    /// The sequence that the numbers belong to.
+    pub role: Role,
 }
 
 /// The sequence that the packet numbers of a flow belong to.
@@ -92,11 +93,6 @@ impl FlowPacket {
             role,
         };
         Ok(FlowPacket { key, bth, row })
-    }
-
-    /// The sequence that its number belongs to.
-    pub fn role(&self) -> Role {
-        self.key.role
     }
 }
 

@@ -57,7 +57,7 @@ impl Family for Messages {
     fn check(&mut self, check: &mut Check<'_>) {
         let Ok(packet) = FlowPacket::of(check.seen) else { return };
         // A datagram is a whole message.
-        if packet.role() == Role::Datagram {
+        if packet.key.role == Role::Datagram {
             return;
         }
         check.checked("message packets");

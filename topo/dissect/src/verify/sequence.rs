@@ -89,7 +89,7 @@ impl Family for Sequences {
         check.checked("psn");
         let ahead = psn.distance_from(flow.next);
         let begins = packet.row.begins_message();
-        if ahead < 0 && !(packet.role() == Role::ReadResponse && begins) {
+        if ahead < 0 && !(packet.key.role == Role::ReadResponse && begins) {
             let ends = seen.headers.map(|a| (seen.place.port, a.source, a.destination));
             let requested = ends.is_some_and(|ends| self.requested.get(&ends) == Some(&psn));
             if requested || flow.again == Some(psn) {
@@ -102,7 +102,7 @@ impl Family for Sequences {
             flow.damaged = damaged;
             return;
         }
-        let may_skip = match packet.role() {
+        let may_skip = match packet.key.role {
             Role::Datagram => true,
             // A response begins with the number of its request.
             Role::ReadResponse => begins,
