@@ -29,7 +29,7 @@ pub struct Score {
 }
 
 /// The key by which settings are compared; smaller is better.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Key {
     /// Excess over the goal.
     pub miss: f64,
@@ -47,14 +47,6 @@ pub struct Objective {
 }
 
 impl Key {
-    /// The key of a candidate without runs.
-    pub const NONE: Key = Key { miss: 0.0, cost: 0.0 };
-
-    /// The greater miss and the greater cost of both.
-    pub fn worst(self, other: Key) -> Key {
-        Key { miss: self.miss.max(other.miss), cost: self.cost.max(other.cost) }
-    }
-
     /// Orders keys; less is better.
     pub fn compare(&self, other: &Key) -> Ordering {
         self.miss.total_cmp(&other.miss).then(self.cost.total_cmp(&other.cost))
@@ -75,9 +67,10 @@ impl Objective {
         }
     }
 
-    /// The key of several runs: the greatest miss and the greatest cost.
+    /// The key of several runs: the greatest miss and the greatest cost, zero without runs.
     pub fn key_of<'a>(&self, scores: impl Iterator<Item = &'a Score>) -> Key {
-        scores.fold(Key::NONE, |key, score| key.worst(self.judge(score)))
+        let keys = scores.map(|score| self.judge(score));
+        keys.fold(Key::default(), |a, b| Key { miss: a.miss.max(b.miss), cost: a.cost.max(b.cost) })
     }
 }
 
