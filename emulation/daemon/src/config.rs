@@ -192,10 +192,8 @@ impl DaemonConfig {
         let build = |(node, table): (usize, &toml::Table)| {
             let node = &self.wiring.nodes[node];
             if node.kind != kind {
-                return Err(DaemonError::Fault(format!(
-                    "{} is not of this daemon's kind",
-                    node.name
-                )));
+                let reason = format!("{} is not of this daemon's kind", node.name);
+                return Err(DaemonError::Fault(reason));
             }
             make(table.clone()).context(&node.name)
         };

@@ -47,17 +47,6 @@ impl ProcessInfo {
         let (nodes, priority) = (config.own_nodes().collect(), permitted_priority(config.realtime));
         ProcessInfo { config, nodes, clock, priority }
     }
-
-    /// Name, device and port of the ports with a cable, in the order of the wiring.
-    fn outputs(&self) -> Vec<(String, usize, PortNumber)> {
-        let wiring = &self.config.wiring;
-        let ends = wiring.links.iter().flat_map(|link| [link.a, link.b]);
-        let own = ends.filter_map(|end| {
-            let device = self.nodes.iter().position(|node| *node == end.node)?;
-            Some((wiring.end_name(end), device, end.port))
-        });
-        own.collect()
-    }
 }
 
 /// The worker's end of the order channel.
@@ -144,6 +133,7 @@ pub(crate) struct AdminHandle {
     pub info: ProcessInfo,
     /// Device and port by name.
     ends: BTreeMap<String, (usize, PortNumber)>,
+    /// Name, device and port of the ports with a cable, in the order of the wiring.
     outputs: Vec<(String, usize, PortNumber)>,
     orders_out: OrderSender,
     cache: Mutex<SnapshotCache>,
@@ -152,7 +142,11 @@ pub(crate) struct AdminHandle {
 impl AdminHandle {
     /// A handle for the worker that receives from `orders_out`.
     pub fn new(info: ProcessInfo, orders_out: OrderSender) -> AdminHandle {
-        let (ends, outputs) = (info.config.own_ends(), info.outputs());
+        let (ends, wiring) = (info.config.own_ends(), &info.config.wiring);
+        let cabled = wiring.links.iter().flat_map(|link| [link.a, link.b]);
+        let names = cabled.map(|end| wiring.end_name(end));
+        let output = |name: String| ends.get(&name).map(|(device, port)| (name, *device, *port));
+        let outputs = names.filter_map(output).collect();
         AdminHandle { info, ends, outputs, orders_out, cache: Mutex::default() }
     }
 

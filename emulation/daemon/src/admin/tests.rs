@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::config::TcpConfig;
-use crate::tests::chain;
 use crate::token::Token;
 use emulation::cable::impairment::ManualImpairment;
 use emulation::clock::{Clock, Stopwatch, monotonic_ns};
