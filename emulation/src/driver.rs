@@ -120,21 +120,17 @@ impl Worker {
     pub fn run(mut self, supervisor: &impl Supervisor) -> Report {
         let cpu_before = process_cpu_ns();
         if !self.await_origin(supervisor) {
-            self.begin();
+            // Every device gets a timeout at fabric zero, whether it has requested one or not.
+            self.meter.advance(Instant::ZERO, || load_sample(&self.run.exchange));
+            for device in 0..self.run.devices.len() {
+                self.run.devices[device].handle_timeout(Instant::ZERO);
+                self.collect_outputs(device);
+            }
             while !self.is_over(supervisor) {
                 self.turn(supervisor);
             }
         }
         self.finish(supervisor, cpu_before)
-    }
-
-    /// Every device gets a timeout at fabric zero, whether it has requested one or not.
-    fn begin(&mut self) {
-        self.meter.advance(Instant::ZERO, || load_sample(&self.run.exchange));
-        for device in 0..self.run.devices.len() {
-            self.run.devices[device].handle_timeout(Instant::ZERO);
-            self.collect_outputs(device);
-        }
     }
 
     /// Waits for the origin. Returns true if a stop was requested before it.

@@ -133,9 +133,11 @@ impl Pacer {
         if let Some(group) = self.by_key.get(&key) {
             return (*group, false);
         }
-        if let (Scope::Destination, Some(group)) = (self.scope, self.shared_group(lane)) {
-            self.by_key.insert(key, group);
-            return (group, false);
+        // A lane with its maximum number of groups shares the latest one.
+        let (groups, latest) = self.by_lane[lane.index()];
+        if self.scope == Scope::Destination && groups >= self.max_groups_per_lane {
+            self.by_key.insert(key, latest);
+            return (latest, false);
         }
         let group = self.add_group(place(config, self.full_frame, key), flow, lane, now);
         if is_shared {
@@ -156,12 +158,6 @@ impl Pacer {
         let (groups, latest) = &mut self.by_lane[lane.index()];
         (*groups, *latest) = (*groups + 1, index);
         index
-    }
-
-    /// The latest group of `lane` if the lane has its maximum number of groups.
-    fn shared_group(&self, lane: VirtualLane) -> Option<u32> {
-        let (groups, latest) = self.by_lane[lane.index()];
-        (groups >= self.max_groups_per_lane).then_some(latest)
     }
 
     /// Handles a notification for `flow` of `group`.

@@ -272,8 +272,9 @@ impl ChannelAdapter {
 
     pub(super) fn give_up(&mut self, index: u32, now: Instant) {
         // A queue pair in the error state sends and accepts nothing. Source: IBTA Vol 1, 10.3.1.
-        self.open_receive_queue(index).responder.fail();
+        self.open_receive_queue(index);
         let pair = &mut self.queue_pairs[index as usize];
+        pair.receive_queue_mut().responder.fail();
         pair.retransmit.clear();
         pair.receiver_ready.clear();
         let withdrawn = pair.requester.give_up();

@@ -140,13 +140,12 @@ impl ChannelAdapter {
         group
     }
 
-    /// The receive queue of a queue pair; makes it if needed.
-    pub(super) fn open_receive_queue(&mut self, index: u32) -> &mut ReceiveQueue {
+    /// Makes the receive queue of a queue pair if it does not exist yet.
+    pub(super) fn open_receive_queue(&mut self, index: u32) {
         if self.queue_pairs[index as usize].receive_queue.is_none() {
             let queue = self.new_receive_queue(&self.queue_pairs[index as usize]);
             self.queue_pairs[index as usize].receive_queue = Some(Box::new(queue));
         }
-        self.queue_pairs[index as usize].receive_queue_mut()
     }
 
     fn new_receive_queue(&self, pair: &QueuePair) -> ReceiveQueue {

@@ -49,7 +49,8 @@ impl ChannelAdapter {
             return Err(DropReason::QueuePair);
         }
         let index = self.queue_pair(class, from, now);
-        let queue = self.open_receive_queue(index);
+        self.open_receive_queue(index);
+        let queue = self.queue_pairs[index as usize].receive_queue_mut();
         queue.has_received = true;
         // Serial number arithmetic: half of all numbers are behind the expected one (RFC 1982).
         let distance = header.sequence.wrapping_sub(queue.test_sequence).cast_signed();

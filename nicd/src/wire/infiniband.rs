@@ -55,6 +55,7 @@ impl InfinibandFormat {
         Bytes::new(HEADERS + behind_bth as u64)
     }
 
+    #[inline]
     pub(super) fn builder(&self, packet: &OutgoingPacket) -> PacketBuilder {
         PacketBuilder {
             virtual_lane: packet.lane,

@@ -117,6 +117,7 @@ impl RoceFormat {
         ethernet_size(before + behind_bth + ICRC_LEN)
     }
 
+    #[inline]
     pub(super) fn builder(&self, packet: &OutgoingPacket) -> PacketBuilder<'static> {
         let by_level = self.dscp[packet.level.index()];
         let (dscp, ecn) = match packet.class {
