@@ -23,29 +23,13 @@ const TRAINING: Duration = Duration::from_us(50);
 const REFRESH: Duration = Duration::from_us(10);
 
 /// What a cable makes of the frames that neighbours send.
+///
+/// The provided methods are those of a cable without sequence numbers, length or loss.
 pub trait Cable {
     /// The frames that reach the device, and when, for one that leaves the neighbour at `leaves`.
     fn carry(
         &mut self,
-        port: u8,
-        kind: FrameKind,
-        octets: &[u8],
-        label: Label,
-        leaves: Instant,
-    ) -> Vec<(Instant, Frame)>;
-    /// The next sequence number of the line to `port`.
-    fn sequence(&self, port: u8) -> u32;
-    /// Takes the next sequence number of the line to `port`.
-    fn hold_back(&mut self, port: u8, kind: FrameKind, octets: &[u8]) -> u32;
-}
-
-/// A cable without sequence numbers, length or loss.
-struct Ideal;
-
-impl Cable for Ideal {
-    fn carry(
-        &mut self,
-        _: u8,
+        _port: u8,
         kind: FrameKind,
         octets: &[u8],
         label: Label,
@@ -58,14 +42,21 @@ impl Cable for Ideal {
         vec![(label.stamp.unwrap_or(leaves), frame)]
     }
 
-    fn sequence(&self, _: u8) -> u32 {
+    /// The next sequence number of the line to `port`.
+    fn sequence(&self, _port: u8) -> u32 {
         0
     }
 
-    fn hold_back(&mut self, _: u8, _: FrameKind, _: &[u8]) -> u32 {
+    /// Takes the next sequence number of the line to `port`.
+    fn hold_back(&mut self, _port: u8, _kind: FrameKind, _octets: &[u8]) -> u32 {
         0
     }
 }
+
+/// A cable that changes nothing.
+struct Ideal;
+
+impl Cable for Ideal {}
 
 /// Frames on the cable of one port.
 #[derive(Clone, Debug, Default)]
@@ -200,7 +191,7 @@ impl<D: Device + ?Sized> Bench<D> {
             if next > stop {
                 break;
             }
-            // A device that wants to be woken at once is woken at once, though never for ever.
+            // A timeout in the past is due now: time never runs back.
             self.now = self.now.max(next);
             self.land();
             self.come();

@@ -13,12 +13,12 @@ const MODULUS: u16 = 4096;
 /// As much as can be offered. Units: blocks. Source: IBTA Vol 1, 7.9.4.
 pub const OFFER_MAX: u16 = 2048;
 
-/// What a neighbour says in its flow-control packets.
+/// Which flow-control packets a neighbour sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Voice {
-    /// Op 1 until it has heard the device on every lane, then op 0.
+    /// Op 1 until a flow-control packet of every lane has come from the device, then op 0.
     Training,
-    /// Op 1, whatever it hears.
+    /// Op 1, whatever comes from the device.
     Initialize,
     /// Op 0.
     Normal,
@@ -27,7 +27,7 @@ pub enum Voice {
 }
 
 /// A neighbour's account of one lane.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Lane {
     /// Blocks it offers beyond what it has received.
     pub offer: u16,
@@ -37,9 +37,9 @@ pub struct Lane {
     pub sent: u16,
     /// Blocks it has received, modulo 4096.
     pub received: u16,
-    /// The limit that the device told last; none before its first word.
+    /// The last limit (FCCL) from the device; none before its first flow-control packet.
     pub limit: Option<u16>,
-    /// The highest limit it has told the device.
+    /// The highest limit (FCCL) that it has sent to the device.
     told: u16,
     /// Packets that the device sent beyond that limit.
     pub overruns: u32,
@@ -50,11 +50,11 @@ pub struct Lane {
 pub struct Credits {
     /// By data lane.
     pub lanes: Vec<Lane>,
-    /// What it says.
+    /// Which flow-control packets it sends.
     pub voice: Voice,
-    /// How often it says it.
+    /// How often it sends them.
     pub refresh: Duration,
-    /// When it says it next.
+    /// When the next ones are due.
     pub due: Instant,
     /// Of its flow-control packets one in so many is lost on the way; 0 is none.
     pub loses: u32,
@@ -64,15 +64,7 @@ pub struct Credits {
 impl Credits {
     /// Credits of a neighbour that has sent and received nothing and offers as much as can be offered.
     pub fn new(lanes: u8, refresh: Duration) -> Credits {
-        let lane = Lane {
-            offer: OFFER_MAX,
-            speaks: true,
-            sent: 0,
-            received: 0,
-            limit: None,
-            told: 0,
-            overruns: 0,
-        };
+        let lane = Lane { offer: OFFER_MAX, speaks: true, ..Lane::default() };
         Credits {
             lanes: vec![lane; usize::from(lanes)],
             voice: Voice::Training,
@@ -83,7 +75,7 @@ impl Credits {
         }
     }
 
-    /// What it says about `lane` now.
+    /// Its flow-control packet of `lane` now.
     pub fn packet(&self, lane: u8) -> FlowControlPacket {
         let account = self.lanes[usize::from(lane)];
         let trained = self.lanes.iter().all(|lane| lane.limit.is_some());
@@ -100,7 +92,7 @@ impl Credits {
         }
     }
 
-    /// It wants to say `packet`; false if that is one of those that are lost.
+    /// Accounts for `packet` as sent; false if it is one of those that are lost.
     pub fn tell(&mut self, packet: &FlowControlPacket) -> bool {
         self.said += 1;
         if self.loses > 0 && self.said.is_multiple_of(self.loses) {
@@ -114,7 +106,7 @@ impl Credits {
         true
     }
 
-    /// What it says at `now`, if it is due; lost words left out.
+    /// The flow-control packets due at `now`, without those that are lost.
     pub fn words(&mut self, now: Instant) -> Vec<FlowControlPacket> {
         if self.voice == Voice::Silent || self.due > now {
             return Vec::new();
@@ -136,14 +128,14 @@ impl Credits {
         }
     }
 
-    /// Whether the device has room for this packet, as far as it has said.
+    /// Whether the last limit from the device admits this packet.
     pub fn may_send(&self, octets: &[u8]) -> bool {
         let lane = octets.first().and_then(|octet| self.lanes.get(usize::from(octet >> 4)));
         let Some(Lane { sent, limit: Some(limit), .. }) = lane else { return false };
         (limit + 2 * MODULUS - sent - cost(octets)) % MODULUS <= OFFER_MAX
     }
 
-    /// It hears something; true if it has now heard of every lane for the first time.
+    /// Takes a frame from the device; true if with it a first limit is known of every lane.
     pub fn hear(&mut self, kind: FrameKind, octets: &[u8]) -> bool {
         if kind != FrameKind::InfinibandLink {
             if let Some(lane) = self.lane_of(octets) {

@@ -112,6 +112,11 @@ pub trait Sent<'a>: Iterator<Item = &'a Seen> + Sized {
         self.map(|seen| seen.start(rate)).collect()
     }
 
+    /// When the first bit of the first left, on a line of `rate`; never if there is none.
+    fn first_start(mut self, rate: BitRate) -> Instant {
+        self.next().map_or(Instant::NEVER, |seen| seen.start(rate))
+    }
+
     /// PSNs of packets of InfiniBand.
     fn psns(self) -> Vec<u32> {
         let psn = |seen: &Seen| Some(Packet::parse(&seen.frame.octets).ok()?.bth?.psn.get());

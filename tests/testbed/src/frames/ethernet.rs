@@ -65,27 +65,24 @@ pub fn over_ipv6(builder: &PacketBuilder<'static>) -> PacketBuilder<'static> {
 
 /// The same packet with this code point of ECN.
 pub fn with_ecn(builder: &PacketBuilder<'static>, ecn: Ecn) -> PacketBuilder<'static> {
-    let network = match builder.network {
-        NetworkHeaders::Ipv4(ip, options, udp) => {
-            NetworkHeaders::Ipv4(Ipv4 { ecn, ..ip }, options, udp)
-        }
-        NetworkHeaders::Ipv6(ip, udp) => NetworkHeaders::Ipv6(Ipv6 { ecn, ..ip }, udp),
-        global => global,
-    };
-    PacketBuilder { network, ..*builder }
+    let mut changed = *builder;
+    match &mut changed.network {
+        NetworkHeaders::Ipv4(ip, ..) => ip.ecn = ecn,
+        NetworkHeaders::Ipv6(ip, _) => ip.ecn = ecn,
+        NetworkHeaders::Global(_) => {}
+    }
+    changed
 }
 
 /// The same packet with another DSCP.
 pub fn with_dscp(builder: &PacketBuilder<'static>, dscp: u8) -> PacketBuilder<'static> {
-    let dscp = Dscp::truncate(dscp);
-    let network = match builder.network {
-        NetworkHeaders::Ipv4(ip, options, udp) => {
-            NetworkHeaders::Ipv4(Ipv4 { dscp, ..ip }, options, udp)
-        }
-        NetworkHeaders::Ipv6(ip, udp) => NetworkHeaders::Ipv6(Ipv6 { dscp, ..ip }, udp),
-        global => global,
-    };
-    PacketBuilder { network, ..*builder }
+    let mut changed = *builder;
+    match &mut changed.network {
+        NetworkHeaders::Ipv4(ip, ..) => ip.dscp = Dscp::truncate(dscp),
+        NetworkHeaders::Ipv6(ip, _) => ip.dscp = Dscp::truncate(dscp),
+        NetworkHeaders::Global(_) => {}
+    }
+    changed
 }
 
 /// The frame that `builder` makes around `payload` octets, each the low bits of its place.
