@@ -12,7 +12,7 @@ pub struct Totals {
     pub pass: usize,
     /// Otherwise.
     pub fail: usize,
-    /// Said nothing.
+    /// Inconclusive.
     pub inconclusive: usize,
     /// Not run.
     pub skip: usize,

@@ -195,7 +195,7 @@ pub fn random_builder(random: &mut Random, global: bool) -> PacketBuilder {
     }
 }
 
-/// Holds if an error says where it was found.
+/// Holds if an error names the layer where it was found.
 pub fn names_a_layer(error: &ParseError) -> Result<()> {
     ensure!(!error.layer.is_empty(), "{error} names no layer");
     Ok(())

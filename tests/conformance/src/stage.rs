@@ -12,7 +12,6 @@ use super::case::{Failure, Level, Result};
 use super::record::{Live, Record};
 use cable::Cable;
 use capture::CapturePlan;
-use emulation::cable::datagram::DatagramSocket;
 use emulation::cable::lines::Lines;
 use emulation::cable::reconcile::reconcile;
 use emulation::cable::shim::SendingEnd;
@@ -28,7 +27,7 @@ use launch::virtual_clock::devices;
 use launch::{FailureKind, Job, LaunchError, with_sources};
 use proto::device::Device;
 use proto::link::FlowControlConfig;
-use proto::units::{BitRate, Duration, Instant};
+use proto::units::{BitRate, Duration};
 use scenario::Scenario;
 use scenario::render::{Lab, render};
 use std::net::{IpAddr, Ipv4Addr};
@@ -190,7 +189,11 @@ impl Stage {
         let played = launched::run(&job, setting, move |opening| {
             timer::prepare_thread(realtime);
             aside(opening);
-            let parts = parts(socket, lines, neighbours, opening, (daemon, stop));
+            let peers = opening.peers.iter().map(|address| {
+                udp::peer(address).expect("a socket reports an address that can be parsed")
+            });
+            let (peers, clock, epoch) = (peers.collect(), opening.clock, opening.epoch);
+            let parts = Parts { socket, peers, daemon, lines, neighbours, clock, stop, epoch };
             Tester::new(parts).follow(script, || opening.is_over())
         });
         self.record(played.map_err(died)?)
@@ -291,26 +294,6 @@ fn neighbours(lab: &Lab, device: usize) -> Result<Ends> {
 
 fn refresh(rate: BitRate, lanes: u8) -> Duration {
     proto::units::Bytes::new(u64::from(lanes)).time_at(rate) * REFRESH_SYMBOLS
-}
-
-fn parts(
-    socket: DatagramSocket,
-    lines: Lines,
-    neighbours: Ends,
-    opening: &RunStart,
-    (daemon, stop): (usize, Instant),
-) -> Parts {
-    let peer = |address: &String| udp::peer(address).expect("a socket said this address itself");
-    Parts {
-        socket,
-        peers: opening.peers.iter().map(peer).collect(),
-        daemon,
-        lines,
-        neighbours,
-        clock: opening.clock,
-        stop,
-        epoch: opening.epoch,
-    }
 }
 
 #[cfg(test)]

@@ -1,9 +1,7 @@
 //! Stimuli and what must become of them: many in one run, each in a time slot of its own.
 
 use crate::prelude::*;
-use bytes::BytesMut;
 use proto::frame::FrameClass;
-use proto::wire::classify::classify;
 use proto::wire::infiniband::{Opcode, crc, set_virtual_lane};
 use testbed::frames::ethernet::opcode;
 

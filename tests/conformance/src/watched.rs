@@ -26,7 +26,7 @@ pub struct Watched {
     pub tally: Tally,
 }
 
-/// Runs the scenario `text`. `wants` says at which ends `look` is shown what passes.
+/// Runs the scenario `text`. `wants` selects the ends whose frames `look` receives.
 ///
 /// # Errors
 /// If the scenario has a fault, or a device refuses its configuration.

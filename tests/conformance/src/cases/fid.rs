@@ -68,7 +68,7 @@ fn at_rate(on: Level, rate: &str) -> Result<Record> {
     Stage::new(on, &text, "h1")?.run(Script::default())
 }
 
-/// Octets on the line over what its rate allows, by when they were really heard. Units: 1/10000.
+/// Octets on the line over what its rate allows, by when they really came. Units: 1/10000.
 fn share_of_line(record: &Record, rate: u64, index: usize) -> Result<i64> {
     let (from, to) = period(index);
     // The line is not yet, or no longer, busy at the very edges.
@@ -76,7 +76,7 @@ fn share_of_line(record: &Record, rate: u64, index: usize) -> Result<i64> {
     let heard: Vec<&Seen> =
         record.seen.iter().filter(|seen| seen.at >= from && seen.at < to).collect();
     let (Some(first), Some(last)) = (heard.first(), heard.last()) else {
-        bail!("nothing was heard");
+        bail!("no frame came");
     };
     let octets: u64 = heard[1..].iter().map(|seen| seen.frame.line_size().get()).sum();
     let due = octets as u128 * 8 * 1_000_000_000_000 / u128::from(rate);
@@ -106,7 +106,7 @@ pub fn serialisation_rate(on: Level) -> Finding {
     Ok(format!("packets of 90 to 4122 octets by the wall clock: {}", seen.join("; ")))
 }
 
-/// Delays of the cables of h2 to h5; h1 hears what they send.
+/// Delays of the cables of h2 to h5; h1 receives what they send.
 const DELAYS: [(&str, u64); 4] =
     [("0 ms", 0), ("1 ms", 1_000), ("10 ms", 10_000), ("100 ms", 100_000)];
 const PROBES: u32 = 100;
@@ -129,11 +129,9 @@ static DELAYED: Shared<Record> = Shared::new(|on| {
     let star = Star { nics: 5, duration: "1400 ms", delays: &delays, ..Star::PROFILE };
     play(on, &star.text(), "s0", |script| {
         for place in 0..DELAYS.len() {
-            for number in 0..PROBES {
-                script.at(probe_at(place, number), move |bed| {
-                    bed.send(place as u8 + 2, &probe(place, number).octets());
-                });
-            }
+            script.every(probe_at(place, 0), us(10_000), PROBES.into(), move |bed, number| {
+                bed.send(place as u8 + 2, &probe(place, number as u32).octets());
+            });
         }
     })
 });
@@ -153,12 +151,12 @@ pub fn propagation_delay(on: Level) -> Finding {
                 let number = packet.bth?.psn.get();
                 let left = probe_at(place, number) + line;
                 let is_it = usize::from(packet.lrh.slid.get()) == place + 2;
-                // What is heard before its stamp is not handled before it.
+                // What comes before its stamp is not handled before it.
                 let handled = seen.heard.max(seen.at);
                 is_it.then(|| handled.as_ps() as i64 - left.as_ps() as i64)
             })
             .collect();
-        same(format!("probes heard over {text}"), ways.len() as u32, PROBES)?;
+        same(format!("probes that came over {text}"), ways.len() as u32, PROBES)?;
         ways.sort_unstable();
         let mean = ways.iter().sum::<i64>() / i64::from(PROBES);
         let expected = (us * 1_000_000 + line.as_ps()) as i64;

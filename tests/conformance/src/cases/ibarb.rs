@@ -47,18 +47,14 @@ fn pairs() -> impl Iterator<Item = (u32, u8, u8, u8)> {
 fn map(on: Level) -> Result<Record> {
     let stage = Stage::new(on, &star(PORTS, "700 ms", "vls = 4", ""), "s0")?;
     let stage = Stage { switch: |config| config.sl2vl = planned_lanes(PORTS), ..stage };
-    let mut script = Script::default();
-    for (number, from, to, level) in pairs() {
-        script.at(FIRST + us(2_000) * u64::from(number), move |bed| {
-            let packet = Packet {
-                lane: level % LANES,
-                level,
-                ..Packet::new(from.into(), to.into(), number)
-            };
-            bed.send(from, &packet.octets());
-        });
-    }
-    stage.run(script)
+    stage.play(|script| {
+        for (number, from, to, level) in pairs() {
+            let shape = Packet::new(from.into(), to.into(), number);
+            let packet = Packet { lane: level % LANES, level, ..shape };
+            let at = FIRST + us(2_000) * u64::from(number);
+            script.at(at, move |bed| bed.send(from, &packet.octets()));
+        }
+    })
 }
 
 /// IBARB-01.
@@ -124,9 +120,7 @@ pub fn low_weights(on: Level) -> Finding {
     let [one, three] = shares(&record, [0, 1])?;
     let (a, b) = (one * FULL_FRAME, three * FULL_FRAME);
     ensure!((270..=330).contains(&(three * 100 / one.max(1))), "{a} and {b} octets, not 1:3");
-    if on == Level::Engine {
-        by_weight_exactly()?;
-    }
+    on.only_engine(by_weight_exactly)?;
     Ok(format!("weights 64:192, both backlogged: VL0 {a} and VL1 {b} octets"))
 }
 
@@ -148,9 +142,7 @@ pub fn high_limit(on: Level) -> Finding {
         ensure!(holds, "limit {limit}: {high} high and {low} low packets");
         seen.push(format!("limit {limit}: {high} high and {low} low packets"));
     }
-    if on == Level::Engine {
-        by_limit_exactly()?;
-    }
+    on.only_engine(by_limit_exactly)?;
     Ok(seen.join("; "))
 }
 

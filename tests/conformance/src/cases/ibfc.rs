@@ -62,11 +62,8 @@ fn lossless(record: &Record) -> Result<()> {
     for (index, neighbour) in record.neighbours.iter().enumerate() {
         let port = index as u8 + 1;
         for (lane, account) in neighbour.lanes().iter().enumerate() {
-            same(
-                format!("packets beyond the credit of port {port} VL{lane}"),
-                account.overruns,
-                0,
-            )?;
+            let what = format!("packets beyond the credit of port {port} VL{lane}");
+            same(what, account.overruns, 0)?;
         }
         same(format!("overruns of port {port}"), record.drops(port, DropReason::BufferOverrun), 0)?;
     }
@@ -76,16 +73,13 @@ fn lossless(record: &Record) -> Result<()> {
 /// IBFC-04.
 pub fn block_rounding(on: Level) -> Finding {
     let record = RUN.on(on)?;
-    let cost: u32 = SIZES
-        .1
-        .iter()
-        .map(|payload| SIZES.0 * u32::from(cost(&packet(1, 2, 0, 0, *payload))))
-        .sum();
+    let blocks = SIZES.1.map(|payload| u32::from(cost(&packet(1, 2, 0, 0, payload))));
+    let cost = SIZES.0 * blocks.iter().sum::<u32>();
     let last = |port| record.flow_control(port, 0).filter(|(at, _)| *at < WITHHELD.0).last();
     let first = |port| record.flow_control(port, 0).next();
     let ([Some((_, sent)), Some((_, room))], Some((_, at_first))) = ([last(2), last(1)], first(1))
     else {
-        bail!("a port has said nothing");
+        bail!("a port has sent no flow control");
     };
     same("blocks that port 2 counts as sent (FCTBS)", u32::from(sent.fctbs), cost)?;
     let risen = (room.fccl + 4096 - at_first.fccl) % 4096;
@@ -129,7 +123,7 @@ pub fn refresh(on: Level) -> Finding {
     for port in 1..=6 {
         for lane in 0..2 {
             let told: Vec<Instant> = record.flow_control(port, lane).map(|(at, _)| at).collect();
-            ensure!(told.len() > 20, "port {port} spoke {} times", told.len());
+            ensure!(told.len() > 20, "port {port} sent flow control {} times", told.len());
             let gap = told.windows(2).map(|pair| pair[1].since(pair[0])).max();
             longest = longest.max(gap.unwrap_or_default());
             ensure!(longest <= most, "port {port} VL{lane}: silent for {longest}, not {most}");
@@ -148,14 +142,14 @@ pub fn initialization(on: Level) -> Finding {
     };
     let slack = us(3_000);
     let windows = [
-        ("before anybody speaks", Instant::ZERO, TRAINING[0], FlowControlOp::Init),
-        ("once op 1 was heard", TRAINING[0] + slack, TRAINING[1], FlowControlOp::Normal),
+        ("before any flow control came", Instant::ZERO, TRAINING[0], FlowControlOp::Init),
+        ("once op 1 had come", TRAINING[0] + slack, TRAINING[1], FlowControlOp::Normal),
         ("when Active", TRAINING[1] + slack, TRAINING[2], FlowControlOp::Normal),
     ];
     for (when, from, to, op) in windows {
         let told = told(from, to);
         let all = told.iter().all(|(other, _)| *other == op);
-        ensure!(!told.is_empty() && all, "{when} it says {told:?}");
+        ensure!(!told.is_empty() && all, "{when} it sends {told:?}");
     }
     let zero = told(Instant::ZERO, TRAINING[1]).iter().all(|(_, fctbs)| *fctbs == 0);
     ensure!(zero, "FCTBS is not 0 before Active");
@@ -163,7 +157,7 @@ pub fn initialization(on: Level) -> Finding {
     ensure!(before > 0, "nothing was sent before it trained anew");
     let anew = told(TRAINING[2] + slack, TRAINING[3]);
     let restarted = !anew.is_empty() && anew.iter().all(|(_, fctbs)| *fctbs == 0);
-    ensure!(restarted, "told to train anew, it says {anew:?}");
+    ensure!(restarted, "asked to train anew, it sends {anew:?}");
     same("what passes after that", record.on_lane(4, 0, (ms(700), ms(1_600))), 1)?;
     Ok(format!("op 1 with FCTBS 0, then op 0; FCTBS {before} restarts at 0 when it trains anew"))
 }
@@ -171,11 +165,7 @@ pub fn initialization(on: Level) -> Finding {
 /// IBFC-08.
 pub fn watchdog_bites(on: Level) -> Finding {
     let record = RUN.on(on)?;
-    let bites: Vec<Instant> = record
-        .events(5, ALWAYS)
-        .filter(|event| event.kind == EventKind::Watchdog)
-        .map(|event| event.at)
-        .collect();
+    let bites = record.told(5, |kind| *kind == EventKind::Watchdog);
     same("watchdog events", bites.len(), 1)?;
     same("watchdogs counted", record.port(5).watchdogs, 1)?;
     // The last word about VL1 left at most a repetition before the silence.
@@ -186,8 +176,12 @@ pub fn watchdog_bites(on: Level) -> Finding {
     lies("silence until the link is trained anew", after, least..=most)?;
     let trains = record.flow_control(5, 1).filter(|(at, _)| *at >= bites[0]);
     let says = trains.take(1).any(|(_, packet)| packet.op == FlowControlOp::Init);
-    ensure!(says, "it does not say op 1 after that");
-    same("what passes when VL1 speaks again", record.on_lane(5, 0, (ms(850), ms(1_600))), 1)?;
+    ensure!(says, "it does not send op 1 after that");
+    same(
+        "what passes once VL1 has flow control again",
+        record.on_lane(5, 0, (ms(850), ms(1_600))),
+        1,
+    )?;
     let after = in_ms(after);
     Ok(format!("trained anew {after} after the silence began, once; then up again"))
 }

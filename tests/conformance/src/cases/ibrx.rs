@@ -3,7 +3,6 @@
 use crate::prelude::*;
 use crate::star::star;
 use crate::stimulus::{Expected, FIRST, Stimulus, finding, schedule};
-use bytes::BytesMut;
 use proto::wire::infiniband::{Opcode, crc};
 use testbed::frames::infiniband::{Packet, altered, damaged, length_of, with_length};
 
@@ -24,7 +23,7 @@ pub const SCRIPTS: Scripts = &[
 const MTU: usize = 2048;
 /// Fewer words no packet has: LRH, BTH and ICRC. Source: IBTA Vol 1, 7.7.8 and 9.2.
 const WORDS_MIN: u16 = 6;
-/// On the device's far side there is a LID that nobody has.
+/// A LID that no adapter has.
 const NOBODY: u16 = 99;
 const MULTICAST: u16 = 0xc001;
 const OTHER_GROUP: u16 = 0xc002;
@@ -72,7 +71,7 @@ fn training(script: &mut Script, port: u8) {
     }
 }
 
-/// Nobody has said a word; op 1 was heard; op 0 was heard.
+/// No flow control has come; op 1 has come; op 0 has come.
 const STATES: [Instant; 4] = [ms(20), ms(50), ms(80), ms(110)];
 
 /// A subnet management packet: only its lane matters, and that it is not raw.
@@ -80,7 +79,7 @@ fn management(to: u16) -> BytesMut {
     Packet { lane: 15, ..Packet::new(1, to, 0) }.octets()
 }
 
-/// What a raw packet would look like on the management lane, with this LNH.
+/// The octets of a raw packet on the management lane, with this LNH.
 fn raw_management(next: u8) -> BytesMut {
     let mut octets = damaged(management(PERMISSIVE), |octets| octets[1] = octets[1] & 0xfc | next);
     crc::refresh_vcrc(&mut octets);
@@ -258,11 +257,8 @@ pub fn link_state(on: Level) -> Finding {
         let refused = [DropReason::LinkState, DropReason::Management];
         for (state, at) in ["Initialize", "Arm", "Active", "Active"].into_iter().zip(STATES) {
             let expected = if state == "Initialize" { &refused[..] } else { &refused[1..] };
-            same(
-                format!("{device} in {state}"),
-                record.dropped(port, (at, at + us(30_000))),
-                expected,
-            )?;
+            let dropped = record.dropped(port, (at, at + us(30_000)));
+            same(format!("{device} in {state}"), dropped, expected)?;
         }
         let first = record.packets(port).map(|seen| seen.at).min();
         let early = first.is_none_or(|at| at < STATES[2]);

@@ -45,9 +45,8 @@ fn guarded(nics: u8, duration: &str, action: &str) -> String {
 }
 
 /// The neighbour at `port` pauses the lossless priority from the one instant to the other.
-fn storm(script: &mut Script, port: u8, (from, to): (Instant, Instant)) {
-    script.at(from, move |bed| bed.pfc(port, 1 << LOSSLESS, LONG));
-    script.at(to, move |bed| bed.pfc(port, 1 << LOSSLESS, 0));
+fn storm(script: &mut Script, port: u8, when: (Instant, Instant)) {
+    script.pause(when, &[port], 1 << LOSSLESS);
 }
 
 const SHORT: (Instant, Instant) = (ms(103), ms(133));
@@ -133,7 +132,7 @@ pub fn dropping(on: Level) -> Finding {
     same("losses of the input", record.lost(3), "nothing")?;
     let asked = record.asked(3, LOSSLESS);
     let after: Vec<u16> = asked.iter().filter(|(at, _)| *at >= begun[0]).map(|(_, t)| *t).collect();
-    ensure!(after == [0], "upstream hears {after:?} once it was found, expected XON");
+    ensure!(after == [0], "upstream receives {after:?} once it was found, expected XON");
     let beside = record.data_within(4, 1, (LATER, CALM)) as u64;
     same("frames of another priority", beside, BESIDE)?;
     let beside = record.data_within(5, LOSSLESS, (LATER, CALM)) as u64;
@@ -306,9 +305,7 @@ fn down(on: Level, up: Instant) -> Result<Record> {
 
 /// PFCWD-08.
 pub fn link_down(on: Level) -> Finding {
-    if on == Level::Engine {
-        no_storm(&down(on, UP_LATER)?, UP_LATER)?;
-    }
+    on.only_engine(|| no_storm(&down(on, UP_LATER)?, UP_LATER))?;
     no_storm(&*DOWN.on(on)?, UP_AGAIN)
 }
 

@@ -12,7 +12,6 @@ use proto::congestion::{CongestionPoint, Place, ReactionPoint, Roles};
 use proto::frame::{FrameClass, FrameHeaders};
 use proto::ids::CongestionPointId;
 use proto::random::Random;
-use std::sync::Arc;
 
 mod border;
 mod feedback;

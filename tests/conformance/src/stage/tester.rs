@@ -23,11 +23,11 @@ use testbed::{Bed, Label, Neighbour, Script, Seen};
 
 /// How far ahead of its stamp a frame goes out. Units: nanoseconds of wall time.
 const AHEAD_NS: u64 = 10_000_000;
-/// The least of that, for what is said in answer to something.
+/// The least of that, for answers.
 const ANSWER_NS: u64 = 3_000_000;
 /// The longest sleep: how late it may notice that the run is over.
 const SLEEP_MAX_NS: u64 = 20_000_000;
-/// The shortest: a thread with real-time priority that never slept would starve whoever it waits for.
+/// The shortest: a thread with real-time priority that never slept would starve the process that it waits for.
 const SLEEP_MIN_NS: u64 = 100_000;
 
 /// What a tester is made of.
@@ -115,7 +115,7 @@ impl Tester {
                 let wake = self.next_ns(steps.front().map_or(Instant::NEVER, |(at, _)| *at));
                 self.rest(wake);
             } else {
-                // Nothing is said any more; what the daemon still says is heard.
+                // Nothing is sent any more; what the daemon still sends is read.
                 self.rest(u64::MAX);
             }
         }

@@ -48,10 +48,8 @@ impl Wires {
         let all = self.0.borrow();
         let received: Vec<_> = all.inbox.received(&all.lines).collect();
         let of = |cable: &Cable| received.iter().find(|line| line.link == cable.link);
-        all.cables
-            .iter()
-            .map(|cable| of(cable).map(|line| line.counts).unwrap_or_default())
-            .collect()
+        let counts = |cable| of(cable).map(|line| line.counts).unwrap_or_default();
+        all.cables.iter().map(counts).collect()
     }
 }
 

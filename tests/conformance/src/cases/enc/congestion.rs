@@ -2,9 +2,7 @@
 
 use crate::prelude::*;
 use crate::samples::{hex, networks, roce_builder, roce_octets};
-use bytes::BytesMut;
 use proto::ids::VlanId;
-use proto::wire::classify::classify;
 use proto::wire::ethernet::{
     CnTag, Cnm, CongestionTag, Envelope, EthernetHeader, MacAddress, Preface, VlanTag, preface,
 };

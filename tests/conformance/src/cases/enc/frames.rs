@@ -85,9 +85,7 @@ pub fn truncated_frames() -> Result<usize> {
             for length in 0..frame.len() {
                 use_every_reader(&frame[..length]);
                 let Err(error) = Packet::parse(&frame[..length]) else {
-                    let reason =
-                        format!("{length} of {} octets of {name} are accepted", frame.len());
-                    return Err(Failure::Failed(reason));
+                    bail!("{length} of {} octets of {name} are accepted", frame.len());
                 };
                 names_a_layer(&error)?;
                 refused += 1;

@@ -4,7 +4,6 @@ use crate::cases::ibcc::returns::bench;
 use crate::prelude::*;
 use crate::samples::{builder, crc16, hex, local, octets};
 use proto::ids::ServiceLevel;
-use proto::wire::classify::classify;
 use proto::wire::infiniband::{
     FlowControlOp, FlowControlPacket, LinkNextHeader, Lrh, Opcode, Packet, crc,
 };

@@ -4,7 +4,6 @@ use super::frames;
 use crate::prelude::*;
 use crate::samples::{builder, fill, names_a_layer, octets, random_builder};
 use proto::random::Random;
-use proto::wire::classify::classify;
 use proto::wire::error::ParseError;
 use proto::wire::infiniband::{
     Bth, FlowControlOp, FlowControlPacket, Grh, LinkNextHeader, Lrh, Opcode, Packet, crc, set_fecn,
@@ -152,8 +151,7 @@ fn cut_and_lengthened(whole: &[u8]) -> Result<usize> {
         use_every_reader(octets);
         for result in [Packet::parse(octets).map(drop), classify_packet(octets)] {
             let Err(error) = result else {
-                let reason = format!("{length} of {} octets are accepted", whole.len());
-                return Err(Failure::Failed(reason));
+                bail!("{length} of {} octets are accepted", whole.len());
             };
             names_a_layer(&error)?;
         }
@@ -190,12 +188,10 @@ fn cut_with_matching_length(whole: &[u8]) -> Result<()> {
 fn cut_link_packet() -> Result<usize> {
     let octets = [&[0x01, 0x23, 0x45, 0x67][..], &[0; 66]].concat();
     for length in (0..octets.len() + 1).filter(|length| *length != FlowControlPacket::LEN) {
-        match FlowControlPacket::parse(&octets[..length]) {
-            Ok(packet) => {
-                bail!("{length} octets are read as {packet:?}");
-            }
-            Err(error) => names_a_layer(&error)?,
-        }
+        let Err(error) = FlowControlPacket::parse(&octets[..length]) else {
+            bail!("{length} octets of a flow-control packet are accepted");
+        };
+        names_a_layer(&error)?;
     }
     Ok(octets.len())
 }

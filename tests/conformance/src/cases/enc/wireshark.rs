@@ -48,7 +48,8 @@ pub fn agreement_with_wireshark(_: Level) -> Finding {
         ensure!(is_ours || protocols == "user_dlt:data", "a link packet is {protocols}");
     }
     refuses_link_type_247(&tshark, folder.path(), &packets[0])?;
-    let known = if tshark.version.contains(VERSION) { "" } else { ", a version nobody looked at" };
+    let known =
+        if tshark.version.contains(VERSION) { "" } else { ", a version that was not examined" };
     Ok(format!(
         "{fields} fields of {} packets agree, {} link packets are data; {}{known}",
         packets.len(),
@@ -113,10 +114,7 @@ fn capture<'a>(file: &Path, frames: impl Iterator<Item = &'a Frame>) -> Result<(
         let at = Instant::from_ps(index as u64 * 1_000_000);
         capture.frame(frame, &Passage { device: 0, port, direction: Direction::Tx, at });
     }
-    match capture.finish(Instant::from_ps(1)).error {
-        None => Ok(()),
-        Some(error) => Err(Failure::Failed(error)),
-    }
+    capture.finish(Instant::from_ps(1)).error.map_or(Ok(()), |error| Err(error.into()))
 }
 
 fn dissect(tshark: &Found, file: &Path) -> Result<Vec<Dissected>> {
@@ -125,14 +123,12 @@ fn dissect(tshark: &Found, file: &Path) -> Result<Vec<Dissected>> {
     let answer = output(tshark, json)?;
     ensure!(answer.status.success(), "{}", String::from_utf8_lossy(&answer.stderr));
     let frames: Vec<Value> = serde_json::from_slice(&answer.stdout)?;
-    Ok(frames
-        .iter()
-        .map(|frame| {
-            let mut fields = Dissected::new();
-            collect(&frame["_source"]["layers"], &mut fields);
-            fields
-        })
-        .collect())
+    let dissected = frames.iter().map(|frame| {
+        let mut fields = Dissected::new();
+        collect(&frame["_source"]["layers"], &mut fields);
+        fields
+    });
+    Ok(dissected.collect())
 }
 
 /// Every field at any depth; of those that stand twice, the first.

@@ -4,7 +4,6 @@ use crate::prelude::*;
 use crate::watched::{Watched, watch};
 use emulation::wiring::{Action, End, NodeKind};
 use proto::frame::FrameClass;
-use proto::wire::classify::classify;
 
 /// Eight nodes, six switches, two lanes, all three services, a hot receiver, and one bad cable of
 /// each kind. Traffic stops at 600 τ; what is still under way has 2400 τ to arrive.
@@ -60,10 +59,8 @@ fn counters(run: &Watched, end: End) -> impl Iterator<Item = (u8, &LaneCounters)
 pub fn every_frame_is_sent_dropped_or_kept_at_every_port() -> Finding {
     let mut wire = Wire::new();
     let run = watch(TEXT, |_, _| true, |end, way, frame| note(&mut wire, end, way, frame))?;
-    let ends: Vec<End> = {
-        let links = run.lab.fabric.wiring.links.iter();
-        links.flat_map(|link| [link.a, link.b]).collect()
-    };
+    let links = run.lab.fabric.wiring.links.iter();
+    let ends: Vec<End> = links.flat_map(|link| [link.a, link.b]).collect();
     for end in &ends {
         counters_agree_with_the_wire(&run, &wire, *end)?;
     }
@@ -72,15 +69,10 @@ pub fn every_frame_is_sent_dropped_or_kept_at_every_port() -> Finding {
     let injected = run.tally.injected;
     let made: u64 = run.readings.iter().map(|reading| reading.balance.injected).sum();
     let delivered: u64 = run.readings.iter().map(|reading| reading.balance.delivered).sum();
-    let dropped: u64 = run
-        .readings
-        .iter()
-        .flat_map(|reading| &reading.ports)
-        .map(|port| {
-            let ends = port.drops.iter().filter(|(reason, _)| reason.is_end_to_end());
-            ends.map(|(_, n)| n).sum::<u64>()
-        })
-        .sum();
+    let ports = run.readings.iter().flat_map(|reading| &reading.ports);
+    let drops = ports.flat_map(|port| port.drops.iter());
+    let end_to_end = drops.filter(|(reason, _)| reason.is_end_to_end());
+    let dropped: u64 = end_to_end.map(|(_, count)| count).sum();
     let (lost, copies) = (injected.lost.end_to_end, injected.duplicated.end_to_end);
     same("packets delivered, dropped and lost", delivered + dropped + lost, made + copies)?;
     same("cables that did nothing", [lost, injected.corrupted, copies].contains(&0), false)?;
@@ -91,7 +83,7 @@ pub fn every_frame_is_sent_dropped_or_kept_at_every_port() -> Finding {
     ))
 }
 
-/// A port's counters say what was seen to pass it; what they do not say as received they say as lost.
+/// A port's counters agree with what passed it; what they do not count as received they count as lost.
 fn counters_agree_with_the_wire(run: &Watched, wire: &Wire, end: End) -> Result<()> {
     let name = run.lab.fabric.wiring.end_name(end);
     let of = |sent, lane| wire.get(&(end, sent, lane)).copied().unwrap_or_default();
@@ -110,11 +102,8 @@ fn counters_agree_with_the_wire(run: &Watched, wire: &Wire, end: End) -> Result<
     // What a NIC refuses it has received first.
     let is_switch = run.lab.fabric.wiring.nodes[end.node].kind == NodeKind::Switch;
     let refused = if is_switch { drops.total() } else { drops.get(DropReason::Vcrc) };
-    same(
-        format!("{name} frames received and refused"),
-        received + refused,
-        passed.data + passed.other + passed.link,
-    )
+    let came = passed.data + passed.other + passed.link;
+    same(format!("{name} frames received and refused"), received + refused, came)
 }
 
 /// For each link and way: sent = received + lost − copied. The number of packets.
@@ -165,11 +154,8 @@ fn switches_account_for_every_packet(run: &Watched, wire: &Wire) -> Result<()> {
             let ends = wire.iter().filter(|((end, s, _), _)| end.node == node && *s == sent);
             ends.map(|(_, passed)| passed.data + passed.other).sum::<u64>()
         };
-        same(
-            format!("packets sent and refused by {}", device.name),
-            of(true) + refused,
-            of(false),
-        )?;
+        let what = format!("packets sent and refused by {}", device.name);
+        same(what, of(true) + refused, of(false))?;
     }
     Ok(())
 }

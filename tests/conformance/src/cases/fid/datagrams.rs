@@ -4,9 +4,6 @@
 use crate::prelude::*;
 use crate::star::star;
 use emulation::cable::inbox::LineCounts;
-use proto::wire::infiniband::Packet as Parsed;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 use testbed::frames::infiniband::Packet;
 
 /// Groups of four packets, of which the second comes after the third and the fourth comes twice.
@@ -38,29 +35,28 @@ static SHUFFLED: Shared<Record> = Shared::new(|on| {
 });
 
 /// Packets that are held back: the first two for ever, the third until so many others have passed
-/// that nobody can tell any more whether it came before.
+/// that the receiver can no longer distinguish it from a copy.
 const HELD: u32 = 3;
 const BEYOND: u32 = 1_100;
 
 fn lost(on: Level) -> Result<Record> {
-    let stage = Stage::new(on, &star(2, "700 ms", "", ""), "s0")?;
     let octets = |psn| Packet { payload: 64, ..Packet::new(1, 2, psn) }.octets();
     let held = Arc::new(AtomicU32::new(0));
     let third = Arc::clone(&held);
-    let mut script = Script::default();
-    script.at(ms(150), move |bed| {
-        for psn in 0..HELD {
-            let number = bed.hold_back(1, FrameKind::Infiniband, &octets(psn));
-            held.store(number, Ordering::Relaxed);
-        }
-        (HELD..HELD + BEYOND).for_each(|psn| bed.enqueue(1, octets(psn)));
-    });
-    script.at(ms(500), move |bed| {
-        let sequence = Some(third.load(Ordering::Relaxed));
-        let label = Label { sequence, ..Label::default() };
-        bed.put(1, FrameKind::Infiniband, &octets(HELD - 1), label);
-    });
-    stage.run(script)
+    play(on, &star(2, "700 ms", "", ""), "s0", |script| {
+        script.at(ms(150), move |bed| {
+            for psn in 0..HELD {
+                let number = bed.hold_back(1, FrameKind::Infiniband, &octets(psn));
+                held.store(number, Ordering::Relaxed);
+            }
+            (HELD..HELD + BEYOND).for_each(|psn| bed.enqueue(1, octets(psn)));
+        });
+        script.at(ms(500), move |bed| {
+            let sequence = Some(third.load(Ordering::Relaxed));
+            let label = Label { sequence, ..Label::default() };
+            bed.put(1, FrameKind::Infiniband, &octets(HELD - 1), label);
+        });
+    })
 }
 
 /// FID-06.
@@ -70,17 +66,14 @@ pub fn reorder_and_duplicate(on: Level) -> Finding {
     same("reordered frames counted", reordered, u64::from(GROUPS))?;
     same("duplicates counted", duplicates, u64::from(GROUPS))?;
     same("frames declared lost", lost, 0)?;
-    let numbers = record
-        .packets(2)
-        .filter_map(|seen| Parsed::parse(&seen.frame.octets).ok()?.bth.map(|bth| bth.psn.get()));
-    let numbers: Vec<u32> = numbers.collect();
+    let numbers = record.packets(2).psns();
     let expected: Vec<u32> = (0..GROUPS * 4).collect();
     ensure!(numbers == expected, "{} frames came, or not in order: {numbers:?}", numbers.len());
     declared_lost(on)?;
     Ok(format!("{GROUPS} swapped and {GROUPS} doubled counted; {HELD} held back are lost"))
 }
 
-/// What never came, or came when the window had passed, is lost, and is delivered to nobody.
+/// What never came, or came when the window had passed, is lost, and is not delivered.
 fn declared_lost(on: Level) -> Result<()> {
     let record = lost(on)?;
     let LineCounts { duplicates, lost, .. } = record.lines[0];
@@ -101,17 +94,12 @@ pub fn socket_overflow(on: Level) -> Finding {
     // Less than the kernel's minimum: it gives that.
     stage.receive_buffer = Some(1);
     let mut script = Script::default();
-    for number in 0..FLOOD {
-        script.at(STILL.0 + us(400) * u64::from(number), move |bed| {
-            let packet = Packet { payload: 64, ..Packet::new(1, 2, number) };
-            bed.send(1, &packet.octets());
-        });
-    }
-    for number in 0..20 {
-        script.at(ms(700) + us(2_000) * u64::from(number), move |bed| {
-            bed.send(1, &Packet::new(1, 2, FLOOD + number).octets());
-        });
-    }
+    script.every(STILL.0, us(400), FLOOD.into(), |bed, number| {
+        bed.send(1, &Packet { payload: 64, ..Packet::new(1, 2, number as u32) }.octets());
+    });
+    script.every(ms(700), us(2_000), 20, |bed, number| {
+        bed.send(1, &Packet::new(1, 2, FLOOD + number as u32).octets());
+    });
     let record = stage.run_with(script, |opening| {
         let opening = opening.clone();
         std::thread::spawn(move || {

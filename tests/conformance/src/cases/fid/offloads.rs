@@ -36,7 +36,7 @@ const SEGMENT: usize = 1_400;
 const ABOVE: usize = 4_000;
 /// Octets that go by TCP.
 const STREAM: usize = 4 << 20;
-/// Discarded, should anybody listen. Source: RFC 863.
+/// The port of the discard service. Source: RFC 863.
 const DISCARD: u16 = 9;
 /// Ethernet, IPv4 without options, UDP.
 const ETHERNET: usize = 14;
@@ -186,7 +186,7 @@ fn judge_account(report: &Report) -> Result<()> {
     let ports = report.recording.last.iter().flat_map(|device| &device.ports);
     ports.for_each(|port| drops.merge(&port.drops));
     same("frames above the MTU dropped", drops.get(DropReason::Mtu), 1)?;
-    // Whom a switch does not know yet it looks for only so often; TCP says it again.
+    // A switch floods frames to unknown addresses only so often; TCP repeats what was lost.
     let others = drops.total() - drops.get(DropReason::Mtu) - drops.get(DropReason::FloodLimit);
     same("other frames dropped", others, 0)
 }
@@ -197,13 +197,10 @@ fn judge_datagrams(datagrams: &[Vec<u8>]) -> Result<()> {
     for (number, frame) in datagrams.iter().enumerate() {
         let (ip, datagram) = frame[ETHERNET..].split_at(IPV4);
         same(format!("octets of frame {number}"), frame.len(), ETHERNET + IPV4 + UDP + SEGMENT)?;
-        let told = |at: usize| u16::from_be_bytes([datagram[at], datagram[at + 1]]);
-        same(format!("octets that datagram {number} tells"), told(4), (UDP + SEGMENT) as u16)?;
-        same(
-            format!("checksum of datagram {number}"),
-            told(6),
-            checksum::udp(&ip[12..], datagram),
-        )?;
+        let field = |at: usize| u16::from_be_bytes([datagram[at], datagram[at + 1]]);
+        same(format!("length field of datagram {number}"), field(4), (UDP + SEGMENT) as u16)?;
+        let computed = checksum::udp(&ip[12..], datagram);
+        same(format!("checksum of datagram {number}"), field(6), computed)?;
         checksum::verify_ipv4_header(ip).map_err(|error| format!("frame {number}: {error}"))?;
         let sent = (number * SEGMENT..(number + 1) * SEGMENT).map(pattern);
         ensure!(datagram[UDP..].iter().copied().eq(sent), "datagram {number} holds something else");

@@ -4,7 +4,6 @@ use crate::prelude::*;
 use crate::watched::{Watched, watch};
 use emulation::wiring::{End, Wiring};
 use proto::frame::FrameClass;
-use proto::wire::classify::classify;
 
 /// Two sources, a lane each, one receiver: they share its line.
 fn text(messages: u64, more: &str) -> String {

@@ -2,7 +2,6 @@
 //! of its own.
 
 use crate::prelude::*;
-use proto::wire::classify::classify;
 use std::collections::VecDeque;
 use testbed::frames::infiniband::Packet;
 

@@ -7,7 +7,6 @@ use crate::prelude::*;
 use crate::star::star;
 use crate::stimulus::{Expected, Stimulus, finding, schedule};
 use proto::frame::{FrameClass, FrameHeaders};
-use proto::wire::classify::classify;
 use proto::wire::infiniband::{
     Aeth, ExtendedHeaders, Opcode, Packet as Parsed, Syndrome, crc, set_fecn,
 };
@@ -90,17 +89,15 @@ const AT_ONCE: u32 = 100;
 
 static MANY: Shared<Record> = Shared::new(|on| {
     play(on, &star(3, "4900 ms", "", &scheme(15, PACKET_SIZE)), "s0", |script| {
-        for turn in 0..EACH / AT_ONCE {
-            // Their lines take half as many in that time, so none runs dry.
-            script.at(ROOT.0 + us(41_000) * u64::from(turn), move |bed| {
-                for port in [1, 2] {
-                    for psn in AT_ONCE * turn..AT_ONCE * (turn + 1) {
-                        let shape = Packet::new(port.into(), 3, psn);
-                        bed.enqueue(port, Packet { payload: 488, ..shape }.octets());
-                    }
+        // Their lines take half as many in that time, so none runs dry.
+        script.every(ROOT.0, us(41_000), u64::from(EACH / AT_ONCE), |bed, turn| {
+            for port in [1, 2] {
+                for psn in (AT_ONCE * turn as u32..).take(AT_ONCE as usize) {
+                    let shape = Packet::new(port.into(), 3, psn);
+                    bed.enqueue(port, Packet { payload: 488, ..shape }.octets());
                 }
-            });
-        }
+            }
+        });
     })
 });
 
@@ -112,9 +109,8 @@ static NEVER: Shared<Record> = Shared::new(|on| {
 
 /// What the headers say of whatever left by `port` in `[from, to)`, in order.
 fn left(record: &Record, port: u8, from: Instant, to: Instant) -> Vec<FrameHeaders> {
-    let here = record.packets(port).filter(|seen| seen.at >= from && seen.at < to);
     let read = |seen: &Seen| classify(FrameKind::Infiniband, &seen.frame.octets).ok();
-    here.filter_map(read).collect()
+    record.packets(port).within((from, to)).filter_map(read).collect()
 }
 
 /// Of a queue that fills and drains, what leaves in between: `edge` packets at each end left out.
@@ -170,9 +166,7 @@ pub fn root_not_victim(on: Level) -> Finding {
 /// IBCC-04.
 pub fn packet_size(on: Level) -> Finding {
     let seen = sizes(&*MARKS.on(on)?, PACKET_SIZE)?;
-    if on == Level::Engine {
-        sizes(&marking(on, 0)?, 0)?;
-    }
+    on.only_engine(|| sizes(&marking(on, 0)?, 0))?;
     Ok(seen)
 }
 
@@ -236,9 +230,7 @@ fn uncongested(on: Level, threshold: u8) -> Result<Record> {
                 [[fabric.multicast]]\nat = \"s0\"\nlid = 0xc001\nports = [1, 2, 3]\n"
         .to_owned();
     let text = star(4, "300 ms", "vls = 2", &(rest + &scheme(threshold, 0)));
-    let mut script = Script::default();
-    schedule(&mut script, &passing(on));
-    Stage::new(on, &text, "s0")?.run(script)
+    play(on, &text, "s0", |script| schedule(script, &passing(on)))
 }
 
 /// IBCC-05.

@@ -5,7 +5,6 @@ use crate::ethernet::RATE;
 use crate::prelude::*;
 use crate::star::star;
 use crate::stimulus::slot;
-use bytes::BytesMut;
 use proto::wire::infiniband::{Aeth, Deth, ExtendedHeaders, Opcode, Packet as Parsed, Syndrome};
 use testbed::frames::infiniband::Packet;
 

@@ -15,7 +15,7 @@ const START: Instant = Instant::from_ps(100_000_000);
 /// One unit of CCTI_Timer. Source: IBTA Vol 1, annex A10 (1.024 µs).
 const TIMER_UNIT: Duration = Duration::from_ns(1_024);
 
-/// A NIC with LID 1 that sends by UC on service level 0: only BECNs come back, when the case says.
+/// A NIC with LID 1 that sends by UC on service level 0: only the BECNs of the case come back.
 fn bench(rate: &str, traffic: &str, params: &str) -> Result<Bench> {
     let rest = format!("{traffic}[scheme]\nkind = \"ib-cca\"\n{params}\n");
     let star = Star { rate, duration: "2 s", rest: &rest, ..Star::FAST };
@@ -109,11 +109,8 @@ pub fn recovery_timer(_: Level) -> Finding {
     same("CCTI after two BECNs of 5", ccti(&mut bench, 2)?, 10)?;
     let mut after = |periods: u64, expected: u64| {
         bench.run_until(Instant::from_ps((first + period * periods).as_ps() - 1));
-        same(
-            format!("CCTI just before {periods} periods"),
-            ccti(&mut bench, 2)?,
-            (expected + 1).min(10),
-        )?;
+        let what = format!("CCTI just before {periods} periods");
+        same(what, ccti(&mut bench, 2)?, (expected + 1).min(10))?;
         bench.run_until(first + period * periods);
         same(format!("CCTI after {periods} periods"), ccti(&mut bench, 2)?, expected)
     };

@@ -112,11 +112,8 @@ pub fn field_by_field() -> Result<&'static str> {
             let packet = |psn, fecn| Packet { psn, fecn, payload: 512, ..shape };
             for (psn, fecn, drawn) in [(0, false, "nothing"), (1, true, "CN becn")] {
                 send(&mut bench, packet(psn, fecn));
-                same(
-                    format!("what {name} with FECN {fecn} draws"),
-                    answers(&bench)?,
-                    drawn.to_owned(),
-                )?;
+                let what = format!("what {name} with FECN {fecn} draws");
+                same(what, answers(&bench)?, drawn)?;
             }
             let sent = bench.packets(1).next().ok_or("no packet")?;
             let (packet, bth) = parsed(&sent.frame)?;

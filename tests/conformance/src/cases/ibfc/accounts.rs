@@ -2,18 +2,14 @@
 //! follows from it.
 
 use crate::prelude::*;
-use crate::watched::hampered;
 use proto::counters::ReceptionReading;
-use proto::device::Device;
 use proto::link::credit::{CreditFlow, blocks};
 use proto::wire::infiniband::{FlowControlOp, FlowControlPacket};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use testbed::deaf;
 use testbed::frames::infiniband::Packet;
 
 const LANE: VirtualLane = VirtualLane::ZERO;
-/// A device says what it has to say about every lane at least this often: 16 384 symbol times.
+/// A device sends a flow-control packet of every lane at least this often: 16 384 symbol times.
 const DEVICE_REFRESH: Duration = Duration::from_ns(16_384 * 4);
 /// Credit blocks of a full frame, and full frames that one data lane's buffer holds.
 const FULL_FRAME_BLOCKS: u32 = 33;
@@ -96,7 +92,7 @@ fn limits_of_a_filling_switch() -> Result<usize> {
             same(what, u32::from(packet.fccl), expected)?;
             checked += 1;
         }
-        // Nothing may leave, and nobody may think the link dead.
+        // Nothing may leave, and the link watchdogs must not expire.
         bench.say(1, 0);
         bench.say(3, 0);
     }
@@ -104,7 +100,7 @@ fn limits_of_a_filling_switch() -> Result<usize> {
     Ok(checked)
 }
 
-/// IBFC-02: ABR as a peer can tell it, from FCCL and what it knows to be free.
+/// IBFC-02: ABR as a peer can compute it, from FCCL and what it knows to be free.
 pub fn received_blocks_rules(_: Level) -> Finding {
     let capacity = BUFFER;
     let mut bench = switch(BUFFER)?;
@@ -167,11 +163,8 @@ pub fn transmit_gate(_: Level) -> Finding {
             let limit = (total + 33 + difference) % 4096;
             flow.on_control(&fcp(FlowControlOp::Normal, 0, limit as u16), Instant::ZERO);
             let may = flow.may_transmit(LANE, size);
-            same(
-                format!("FCTBS {total}, difference {difference}: may leave"),
-                may,
-                difference <= 2048,
-            )?;
+            let what = format!("FCTBS {total}, difference {difference}: may leave");
+            same(what, may, difference <= 2048)?;
             open += u32::from(may);
         }
     }
@@ -236,7 +229,7 @@ pub fn every_size() -> Result<String> {
         bench.mute();
         bench.run_for(DEVICE_REFRESH + FRAME_TIME);
         both_ends_count(&bench, total % 4096, octets)?;
-        // Heard again, so that the link is not given up.
+        // Flow control again, so that the link watchdogs do not expire.
         bench.credits(1).lanes[0].sent = (total % 4096) as u16;
         for port in 1..=4 {
             bench.say(port, 0);

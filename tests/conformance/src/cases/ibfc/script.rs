@@ -1,10 +1,7 @@
 //! What each neighbour of the common run of IBFC does, and when.
 
 use crate::prelude::*;
-use bytes::BytesMut;
 use proto::wire::infiniband::FlowControlPacket;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 use testbed::frames::infiniband::{Packet, damaged};
 
 /// Room for four full frames and a bit. Units: blocks.
@@ -31,7 +28,7 @@ pub fn sizes(script: &mut Script) {
     }
 }
 
-/// IBFC-05 and IBARB-05: port 2 has no credit for VL0 and all it wants for VL1.
+/// IBFC-05 and IBARB-05: port 2 has no credit for VL0 and unlimited credit for VL1.
 pub const WITHHELD: (Instant, Instant) = (ms(320), ms(1_320));
 pub const HELD_FRAMES: u32 = 5;
 
@@ -73,11 +70,10 @@ pub fn management(script: &mut Script) {
         bed.offer(2, 0, OFFER_MAX);
         bed.offer(2, 1, OFFER_MAX);
     });
-    for psn in 0..BESIDE {
-        // One in 500 µs takes less than half of the line.
-        let at = FLOOD.1 + us(500) * u64::from(psn);
-        script.at(at, move |bed| bed.send(1, &datagram(1, 1_000 + psn)));
-    }
+    // One in 500 µs takes less than half of the line.
+    script.every(FLOOD.1, us(500), BESIDE.into(), |bed, psn| {
+        bed.send(1, &datagram(1, 1_000 + psn as u32));
+    });
 }
 
 /// A management datagram from the neighbour at `port` to LID 2.
@@ -85,7 +81,7 @@ fn datagram(port: u8, psn: u32) -> BytesMut {
     Packet { lane: 15, payload: 248, ..Packet::new(u16::from(port), 2, psn) }.octets()
 }
 
-/// IBFC-07: port 4 hears nothing, then op 1, then op 0; and later op 1 once more.
+/// IBFC-07: port 4 receives nothing, then op 1, then op 0; and later op 1 once more.
 pub const TRAINING: [Instant; 4] = [ms(60), ms(100), ms(600), ms(650)];
 
 pub fn training(script: &mut Script) {
@@ -97,7 +93,7 @@ pub fn training(script: &mut Script) {
     script.at(ms(700), |bed| bed.enqueue(3, packet(3, 4, 50, 0, 40)));
 }
 
-/// IBFC-10 and IBFC-11: with port 4 shut, words that would open it and must not be believed.
+/// IBFC-10 and IBFC-11: with port 4 shut, flow-control packets that would open it and must have no effect.
 pub const SHUT: (Instant, Instant) = (ms(400), ms(480));
 pub const SHUT_FRAMES: u32 = 6;
 /// How many words are repeated and how many come late, overtaken by newer ones.
@@ -154,12 +150,12 @@ fn opened(bed: &mut dyn Bed) -> FlowControlPacket {
     bed.credits(4).packet(0)
 }
 
-/// What port 4 said when it was open, for it offers nothing now.
+/// The flow-control packet of the neighbour of port 4 while it was open; it offers nothing now.
 fn opening(packet: FlowControlPacket) -> FlowControlPacket {
     FlowControlPacket { fccl: (packet.fccl + OFFER_MAX) % 4096, ..packet }
 }
 
-/// IBFC-08: port 5 says nothing about VL1 for a while.
+/// IBFC-08: port 5 receives no flow control of VL1 for a while.
 pub const DEAF: (Instant, Instant) = (ms(300), ms(800));
 
 pub fn watchdog(script: &mut Script) {

@@ -9,7 +9,6 @@
 
 use crate::ethernet::*;
 use crate::prelude::*;
-use crate::watched::hampered;
 use scenario::render::Lab;
 
 /// A memory model whose limits are known in full frames of one input.
@@ -50,24 +49,23 @@ static RUN: Shared<Record> = Shared::new(|on| run(on, PAUSE_TIME));
 
 fn run(on: Level, time: u64) -> Result<Record> {
     let room = memory((SHARED_FRAMES, HEADROOM_FRAMES), "", "");
-    let stage = Stage::new(on, &star(16, "750 ms", &format!("pause_time = {time}"), &room), "s0")?;
-    let mut script = blocked(&[2, 4, 6, 8, 10, 16]);
-    phases(&mut script, &MODELS[0]);
-    one_by_one(&mut script, &MODELS[0]);
-    for (pair, missed, late) in DEAF {
-        let count = sent_until(heard_after(missed, late, time));
-        script.at(DEAF_AT, move |bed| feed(bed, pair, LOSSLESS, count));
-    }
-    script.at(REFRESHED.0, |bed| feed(bed, (9, 10), LOSSLESS, SHARED_FRAMES));
-    script.at(REFRESHED.1, |bed| bed.pfc(10, 1 << LOSSLESS, 0));
-    stage.run(script)
+    let link = format!("pause_time = {time}");
+    play(on, &star(16, "750 ms", &link, &room), "s0", |script| {
+        block(script, &[2, 4, 6, 8, 10, 16]);
+        phases(script, &MODELS[0]);
+        one_by_one(script, &MODELS[0]);
+        for (pair, missed, late) in DEAF {
+            let count = sent_until(heard_after(missed, late, time));
+            script.at(DEAF_AT, move |bed| feed(bed, pair, LOSSLESS, count));
+        }
+        script.at(REFRESHED.0, |bed| feed(bed, (9, 10), LOSSLESS, SHARED_FRAMES));
+        script.at(REFRESHED.1, |bed| bed.pfc(10, 1 << LOSSLESS, 0));
+    })
 }
 
-/// The outputs `ports` are paused.
-fn blocked(ports: &'static [u8]) -> Script {
-    let mut script = Script::default();
+/// Pauses the outputs `ports`.
+fn block(script: &mut Script, ports: &'static [u8]) {
     script.at(BLOCKED, |bed| ports.iter().for_each(|port| bed.pfc(*port, 1 << LOSSLESS, LONG)));
-    script
 }
 
 /// The runs of each model: the common one for the first, and one of their own for the others, on the
@@ -87,10 +85,11 @@ fn each_model(
             model.kind
         );
         let link = format!("pause_time = {PAUSE_TIME}");
-        let stage = Stage::new(on, &star(4, "1 s", &link, &room), "s0")?;
-        let mut script = blocked(&[2, 4]);
-        add(&mut script, model);
-        judge(&stage.run(script)?, model).map_err(|failure| failure.of(model.kind))?;
+        let record = play(on, &star(4, "1 s", &link, &room), "s0", |script| {
+            block(script, &[2, 4]);
+            add(script, model);
+        })?;
+        judge(&record, model).map_err(|failure| failure.of(model.kind))?;
     }
     Ok(1 + others.len())
 }
@@ -208,7 +207,7 @@ static POOL: Shared<Record> = Shared::new(|on| {
     let pool = format!(", headroom_pool = \"{} B\"", HEADROOM_POOL * FRAME);
     let room = memory((SHARED_FRAMES, HEADROOM_FRAMES), "", &pool);
     play(on, &star(6, "720 ms", "lossless = [3, 4]", &room), "s0", |script| {
-        script.at(BLOCKED, |bed| [4, 6].iter().for_each(|port| bed.pfc(*port, 0xff, LONG)));
+        script.pause((BLOCKED, RELEASED), &[4, 6], 0xff);
         for (number, (port, priority)) in (0u64..).zip(GROUPS) {
             for (at, count) in [(FILLS.0, SHARED_FRAMES), (FILLS.1, HEADROOM_FRAMES)] {
                 let at = at + FILL_EVERY * number;
@@ -221,7 +220,6 @@ static POOL: Shared<Record> = Shared::new(|on| {
         script.every(FILLS.0, FILL_EVERY, 8, |bed, priority| {
             feed(bed, (5, 6), priority as u8, SHARED_FRAMES + 1)
         });
-        script.at(RELEASED, |bed| [4, 6].iter().for_each(|port| bed.pfc(*port, 0xff, 0)));
     })
 });
 
@@ -230,7 +228,7 @@ pub fn headroom_pool(on: Level) -> Finding {
     let record = POOL.on(on)?;
     // Two groups of port 5 stand a frame over their threshold by then.
     let mut room = HEADROOM_POOL - 2;
-    let mut told = Vec::new();
+    let mut losses = Vec::new();
     for (number, (port, priority)) in (0u64..).zip(GROUPS) {
         let what = format!("priority {priority} of port {port}");
         let from = FILLS.0 + FILL_EVERY * number;
@@ -250,13 +248,13 @@ pub fn headroom_pool(on: Level) -> Finding {
             same(format!("octets held of {what}"), *held, (SHARED_FRAMES + fits) * FRAME)?;
         }
         room -= fits;
-        told.push(lost.to_string());
+        losses.push(lost.to_string());
     }
     let watermark = record.named(1, "headroom_pool_watermark");
     same("headroom_pool_watermark", watermark, HEADROOM_POOL * FRAME)?;
     let out = record.packets(4).since(RELEASED).total();
     same("frames that leave afterwards", out, 6 * SHARED_FRAMES + HEADROOM_POOL - 2)?;
-    Ok(format!("{HEADROOM_POOL} frames of headroom for all: six groups lose {}", told.join(", ")))
+    Ok(format!("{HEADROOM_POOL} frames of headroom for all: six groups lose {}", losses.join(", ")))
 }
 
 /// PFC-19.
@@ -329,9 +327,12 @@ fn lost_by(record: &Record, row: usize, time: u64) -> Result<u64> {
     let silent = (obeyed.0 + DELAY + QUANTUM * late).since(DEAF_AT);
     same(format!("frames until port {port} receives XOFF"), sent_until(silent), sent)?;
     let lost = sent.saturating_sub(FIT);
-    let expected =
-        if lost == 0 { "nothing".to_owned() } else { format!("headroom_overrun {lost}") };
-    same(format!("losses of port {port}"), record.lost(port), expected)?;
+    same(
+        format!("headroom overruns of port {port}"),
+        record.drops(port, DropReason::HeadroomOverrun),
+        lost,
+    )?;
+    same(format!("losses of port {port}"), record.port(port).drops.total(), lost)?;
     Ok(lost)
 }
 
@@ -377,9 +378,7 @@ fn late_nic() -> Result<String> {
     while late < 2 * computed || step == 1 {
         match (lost_if_late(late)?, first) {
             (0, None) => {}
-            (0, Some(first)) => {
-                bail!("losses {first} quanta late, none {late} quanta late");
-            }
+            (0, Some(first)) => bail!("losses {first} quanta late, none {late} quanta late"),
             (_, None) if step == 1 => {
                 first = Some(late);
                 break;

@@ -16,7 +16,7 @@ const FLOWS: [(&str, [u8; 2]); 2] = [("h1", [3, 1]), ("h2", [4, 2])];
 
 /// h1 and h2 send a lossless and a lossy priority each to h3, at these shares of the line; h4 is by.
 fn loaded(on: Level, pool: &str, [lossless, lossy]: [f64; 2]) -> Result<Fabric> {
-    // A sender hears XOFF when its process is woken: room for 30 ms of that.
+    // A sender reads XOFF when its process wakes: room for 30 ms of that.
     let mut rest = memory((8, 20), "", pool);
     for (from, [first, second]) in FLOWS {
         for (priority, load) in [(first, lossless), (second, lossy)] {
@@ -81,16 +81,12 @@ pub fn oversubscription(on: Level) -> Finding {
     let shares = shares(&fabric)?;
     shares.iter().try_for_each(|(_, share)| lies("% of the line", *share, 22.0..=28.0))?;
     let mut said = Vec::new();
-    for (number, pauses) in
-        [(1, [true, false]), (2, [false, true]), (3, [false; 2]), (4, [false; 2])]
-    {
-        for (priority, pauses) in [3u8, 4].into_iter().zip(pauses) {
-            let count = fabric.named("s0", number, &format!("tx_prio{priority}_pause"))?;
-            ensure!((count > 0) == pauses, "{count} PFC for {priority} at port {number}");
-            if pauses {
-                said.push(format!("{count} for p{priority} at port {number}"));
-            }
-        }
+    // Port 1 pauses priority 3 and port 2 pauses priority 4; no other port pauses either.
+    for (port, priority) in (1..=4).flat_map(|port| [(port, 3), (port, 4)]) {
+        let count = fabric.named("s0", port, &format!("tx_prio{priority}_pause"))?;
+        let pauses = priority == port + 2;
+        ensure!((count > 0) == pauses, "{count} PFC for {priority} at port {port}");
+        said.extend(pauses.then(|| format!("{count} for p{priority} at port {port}")));
     }
     Ok(format!("110 %: {}; nothing lost; PFC {}", told(&shares), said.join(", ")))
 }
@@ -121,10 +117,8 @@ static THROTTLED: Shared<Record> = Shared::new(|on| {
         let count = BUSY.1.since(BUSY.0).as_ps() / FRAME_TIME.as_ps() + 120;
         script.at(ms(150), move |bed| {
             for (from, to) in [(1, 2), (3, 4)] {
-                bed.queue(
-                    from,
-                    &mut (0..count as u32).map(|psn| data(from.into(), to, LOSSLESS, psn)),
-                );
+                let frames = (0..count as u32).map(|psn| data(from.into(), to, LOSSLESS, psn));
+                bed.queue(from, &mut { frames });
             }
         });
         let count = BUSY.1.since(ms(200)).as_ps().div_ceil(THROTTLE_EVERY.as_ps());
@@ -181,6 +175,6 @@ pub fn byte_exact(on: Level) -> Finding {
     same("octets delivered", delivered, burst(on))?;
     same("frames dropped", fabric.dropped(), 0)?;
     let pauses = fabric.named("s0", 1, "tx_prio3_pause")?;
-    ensure!(pauses > 0, "nothing was paused: the case says nothing");
+    ensure!(pauses > 0, "nothing was paused: the case proves nothing");
     Ok(format!("{sent} octets in and out, {} of them delivered, {pauses} frames of PFC", burst(on)))
 }

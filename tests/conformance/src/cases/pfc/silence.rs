@@ -10,11 +10,8 @@
 use super::limits;
 use crate::ethernet::*;
 use crate::prelude::*;
-use crate::watched::hampered;
 use proto::link::pause::quanta;
 use proto::wire::ethernet::{MacControl, Pfc};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use testbed::deaf;
 use testbed::frames::ethernet::{control, control_of, data, pfc};
 
@@ -26,7 +23,7 @@ const PAUSED: (Instant, Instant) = (ms(150), ms(5_150));
 const OTHER: u8 = 1;
 
 fn run(on: Level) -> Result<Record> {
-    // What a script sends by what it has heard goes out some 10 ms ahead of its time.
+    // What a script sends upon a frame of the device goes out some 10 ms ahead of its time.
     let room = memory((SHARED_FRAMES, 2 * HEADROOM_FRAMES), "", "");
     let link = "lossless = [0, 1, 2, 3, 4, 5, 6, 7]";
     play(on, &star(15, "5300 ms", link, &room), "s0", |script| {
@@ -158,8 +155,7 @@ pub fn quanta_length(on: Level) -> Finding {
     let begin = PAUSES_BEGIN + CONTROL_TIME + DELAY;
     let mut told = Vec::new();
     for ((_, port), quanta) in LENGTHS {
-        let end =
-            record.data(port, LOSSLESS).starts(RATE).first().copied().unwrap_or(Instant::NEVER);
+        let end = record.data(port, LOSSLESS).first_start(RATE);
         told.push(lasted(&record, begin, end, quanta)?);
     }
     let nic = NIC.on(on)?;
@@ -172,7 +168,7 @@ pub fn quanta_length(on: Level) -> Finding {
     Ok(format!("silent for {}", told.join(", ")))
 }
 
-/// On lines of other rates: a frame that is ready a picosecond after a pause was heard.
+/// On lines of other rates: a frame that is ready a picosecond after a pause has come.
 fn at_other_rates() -> Result<String> {
     for megabits in [100, 8_000, 10_000] {
         for (device, port) in [("s0", 2), ("h1", 1)] {
@@ -203,7 +199,7 @@ fn silent_at(device: &'static str, port: u8, megabits: u64, length: u16) -> Resu
             }
         });
     })?;
-    let first = record.data(port, LOSSLESS).starts(rate).first().copied().unwrap_or(Instant::NEVER);
+    let first = record.data(port, LOSSLESS).first_start(rate);
     let exact = u128::from(length) * 512_000_000 / u128::from(megabits);
     let what = format!("picoseconds of {length} quanta at {megabits} Mb/s, {device}");
     same(what, u128::from(first.since(heard).as_ps()), exact)?;
@@ -214,9 +210,8 @@ const TAKEN_BACK: Instant = ms(400);
 
 /// Port `to` is paused for three frames, and the pause is taken back.
 fn taken_back(script: &mut Script, (from, to): (u8, u8)) {
-    script.at(ms(150), move |bed| bed.pfc(to, 1 << LOSSLESS, LONG));
+    script.pause((ms(150), TAKEN_BACK), &[to], 1 << LOSSLESS);
     script.at(ms(160), move |bed| feed(bed, (from, to), LOSSLESS, 3));
-    script.at(TAKEN_BACK, move |bed| bed.pfc(to, 1 << LOSSLESS, 0));
 }
 
 /// How late after XON the first of three frames starts; they leave back to back.
@@ -246,14 +241,14 @@ pub fn frame_in_flight(on: Level) -> Finding {
     let half = FRAME_TIME.as_ps() / 2;
     for (response, whole) in [(0, 1), (half, 1), (FRAME_TIME.as_ps() + half, 2)] {
         let link = format!("response = \"{} ns\"", response / 1_000);
-        let stage = Stage::new(on, &star(2, "200 ms", &link, &roomy("")), "s0")?;
-        let mut script = Script::default();
-        script.at(ms(10), |bed| feed(bed, (1, 2), LOSSLESS, 4));
         let begin = ms(10) + FRAME_TIME + DELAY;
         let heard = begin + Duration::from_ps(half);
         let said = Instant::from_ps(heard.as_ps() - (CONTROL_TIME + DELAY).as_ps());
-        script.at(said, |bed| bed.pfc(2, 1 << LOSSLESS, LONG));
-        let starts = stage.run(script)?.data(2, LOSSLESS).starts(RATE);
+        let record = play(on, &star(2, "200 ms", &link, &roomy("")), "s0", |script| {
+            script.at(ms(10), |bed| feed(bed, (1, 2), LOSSLESS, 4));
+            script.at(said, |bed| bed.pfc(2, 1 << LOSSLESS, LONG));
+        })?;
+        let starts = record.data(2, LOSSLESS).starts(RATE);
         let obeyed = heard + Duration::from_ps(response / 1_000 * 1_000);
         let early = starts.iter().all(|start| *start < obeyed);
         ensure!(starts.len() == whole && early, "frames at {starts:?}, not {whole}");
@@ -276,8 +271,7 @@ static NIC: Shared<Record> = Shared::new(|on| {
         + &backlog("paused", "h1", "h2", "start = \"100 ms\"")
         + &backlog("beside", "h1", "h2", "sl = 1\nstart = \"200 ms\"\nstop = \"700 ms\"");
     play(on, &star(2, "5500 ms", "", &rest), "h1", |script| {
-        script.at(ms(150), |bed| bed.pfc(1, 1 << LOSSLESS, LONG));
-        script.at(ms(800), |bed| bed.pfc(1, 1 << LOSSLESS, 0));
+        script.pause((ms(150), ms(800)), &[1], 1 << LOSSLESS);
         script.every(AGAIN.0, QUANTUM * (u64::from(AGAIN_TIME) / 4), AGAIN.1, |bed, _| {
             bed.pfc(1, 1 << LOSSLESS, AGAIN_TIME);
         });
@@ -319,10 +313,10 @@ pub fn refresh(on: Level) -> Finding {
     let starts = record.data(1, LOSSLESS).starts(RATE).into_iter();
     let leaked = starts.filter(|at| *at >= from && *at <= last).count();
     same("frames of a NIC between refreshes", leaked, 0)?;
-    Ok(format!("XOFF {said} times, none after XON; a NIC that hears {} sends nothing", AGAIN.1))
+    Ok(format!("XOFF {said} times, none after XON; a NIC that receives {} sends nothing", AGAIN.1))
 }
 
-/// PFC-13: a NIC that never hears XON; on the virtual clock in a fabric too.
+/// PFC-13: a NIC that never receives XON; on the virtual clock in a fabric too.
 pub fn lost_xon(on: Level) -> Finding {
     let record = NIC.on(on)?;
     let (at, quanta) = NIC_LENGTHS[2];
@@ -364,7 +358,7 @@ fn without_xon() -> Result<String> {
     let ports = readings[0].iter().flat_map(|reading| &reading.ports);
     same("frames dropped", ports.map(|port| port.drops.total()).sum::<u64>(), 0)?;
     let lost = lost.load(Ordering::Relaxed);
-    ensure!(lost > 0, "no XON was lost: the case says nothing");
+    ensure!(lost > 0, "no XON was lost: the case proves nothing");
     let payload = Bytes::new(MESSAGES * 2048).get();
     Ok(format!("; a fabric that loses all {lost} XONs delivers all {payload} octets"))
 }

@@ -11,7 +11,7 @@ const MTU: usize = 2048;
 static RUNS: [Shared<Record>; 2] =
     [Shared::new(|on| run(on, "dscp")), Shared::new(|on| run(on, "pcp"))];
 
-/// What frames say: different things in tag and IP header.
+/// The code points of the frames: different ones in tag and IP header.
 const PCP: u8 = 5;
 const DSCP: u8 = 3;
 /// Frames of which the last ones lead to XOFF.
@@ -37,18 +37,14 @@ fn kinds() -> [(&'static str, u8, Frame, [u8; 2]); 4] {
 fn run(on: Level, priorities: &str) -> Result<Record> {
     let link = format!("priorities = \"{priorities}\", lossless = [0, 1, 2, 3, 4, 5, 6, 7]");
     let room = memory((SHARED_FRAMES, HEADROOM_FRAMES), "", "");
-    let stage = Stage::new(on, &star(8, "450 ms", &link, &room), "s0")?;
     let by = usize::from(priorities == "pcp");
-    let mut script = Script::default();
-    for (_, port, frame, of) in kinds() {
-        // All others may go: only this priority's pause holds it.
-        script.at(ms(100), move |bed| bed.pfc(port + 1, 1 << of[by], LONG));
-        script.at(BEGIN, move |bed| {
-            (0..FRAMES).for_each(|_| bed.send_frame(port, &frame));
-        });
-        script.at(END, move |bed| bed.pfc(port + 1, 1 << of[by], 0));
-    }
-    stage.run(script)
+    play(on, &star(8, "450 ms", &link, &room), "s0", |script| {
+        for (_, port, frame, of) in kinds() {
+            // All others may go: only this priority's pause holds it.
+            script.pause((ms(100), END), &[port + 1], 1 << of[by]);
+            script.every(BEGIN, Duration::ZERO, FRAMES, move |bed, _| bed.send_frame(port, &frame));
+        }
+    })
 }
 
 /// PFC-24.

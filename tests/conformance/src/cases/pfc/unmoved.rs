@@ -56,11 +56,8 @@ fn unmoved(record: &Record, port: u8) -> Result<()> {
     let (first, last) = (ends.first().copied(), ends.last().copied());
     let took = last.zip(first).map_or(Duration::ZERO, |(last, first)| last.since(first));
     let line = FRAME_TIME * (FRAMES - 1);
-    lies(
-        format!("port {port}, {gap} ns"),
-        took,
-        ..=line + record.within(Duration::from_ps(line.as_ps() / 100)),
-    )?;
+    let most = line + record.within(Duration::from_ps(line.as_ps() / 100));
+    lies(format!("port {port}, {gap} ns"), took, ..=most)?;
     same(format!("losses of port {port}"), record.lost(port), "nothing".to_owned())
 }
 

@@ -2,7 +2,6 @@
 
 use crate::prelude::*;
 use scenario::Scenario;
-use std::fmt::Write;
 
 /// The outputs that wait for each other, each for the next.
 pub const CIRCLE: [&str; 3] = ["s0:3", "s1:3", "s2:3"];
@@ -12,44 +11,9 @@ pub const CIRCLE: [&str; 3] = ["s0:3", "s1:3", "s2:3"];
 /// the one before it has to go further. There is little memory, so that the circle closes soon, and room
 /// for what comes while a host stands still for 40 ms at 4000 times slowed.
 pub fn ring(pause: &str, rest: &str) -> String {
-    let (mut nodes, mut links, mut routes, mut traffic) = Default::default();
-    let parts: [&mut String; 4] = [&mut nodes, &mut links, &mut routes, &mut traffic];
-    let [nodes, links, routes, traffic] = parts;
-    for s in 0..3 {
-        let host = |index: usize| format!("h{}{}", index % 3, (b'a' + (index / 3) as u8) as char);
-        let (one, two) = (host(s), host(s + 3));
-        let (next, after) = ((s + 1) % 3, (s + 2) % 3);
-        // Writing to a String cannot fail.
-        let _ = writeln!(
-            nodes,
-            "{{ name = \"{one}\", kind = \"nic\" }}, {{ name = \"{two}\", kind = \"nic\" }}, \
-             {{ name = \"s{s}\", kind = \"switch\" }},"
-        );
-        let _ = writeln!(
-            links,
-            "{{ a = \"{one}:1\", b = \"s{s}:1\" }}, {{ a = \"{two}:1\", b = \"s{s}:2\" }}, \
-             {{ a = \"s{s}:3\", b = \"s{next}:4\" }},"
-        );
-        let far = [host(next), host(next + 3), host(after), host(after + 3)];
-        let far = far.map(|name| format!("\"{name}\"")).join(", ");
-        let _ = writeln!(routes, "[[fabric.route]]\nat = \"s{s}\"\nto = [{far}]\nport = 3");
-        let _ = write!(
-            traffic,
-            "[[traffic]]\nname = \"from-{s}\"\nfrom = [\"{one}\", \"{two}\"]\nto = \"{}\"\n\
-             arrivals = \"backlog\"\nsize = \"1 MB\"\n",
-            host(after)
-        );
-    }
-    format!(
-        "schema = 1\nname = \"ring\"\nsource = \"conformance\"\n\
-         run = {{ seed = 7, duration = \"1 ms\", backend = \"udp\", sample = \"20 us\" }}\n\
-         [fabric]\ntechnology = \"ethernet\"\nmtu = \"1024 B\"\n\
-         link = {{ rate = \"40 Gbps\", delay = \"100 ns\", pause = \"{pause}\" }}\n\
-         nodes = [\n{nodes}]\nlinks = [\n{links}]\n{routes}\
-         [fabric.switch]\nmemory = \"shared-pool\"\nheadroom = \"120 KB\"\njitter = \"10 us\"\n\
-         pool = {{ threshold = \"40 KB\" }}\n{rest}\
-         [scheme]\nkind = \"none\"\n{traffic}"
-    )
+    let text =
+        include_str!("ring.toml").replace("pause = \"pfc\"", &format!("pause = \"{pause}\""));
+    text.replace("# Further keys of the switches.\n", rest)
 }
 
 fn read(text: &str) -> Result<Vec<String>> {
@@ -61,7 +25,7 @@ fn read(text: &str) -> Result<Vec<String>> {
 pub fn found_before_start(_: Level) -> Finding {
     let told = read(&ring("pfc", ""))?;
     let expected = format!("paused buffers can wait in a circle: {}", CIRCLE.join(" → "));
-    ensure!(told == [expected.as_str()], "told are {told:?}, expected {expected:?}");
+    ensure!(told == [expected.as_str()], "the warnings are {told:?}, expected {expected:?}");
     let all = "[[fabric.route]]\nat = \"s0\"\nto = [\"h2a\", \"h2b\"]\nport = 4\n\
                [[fabric.route]]\nat = \"s1\"\nto = [\"h0a\", \"h0b\"]\nport = 4\n\
                [[fabric.route]]\nat = \"s2\"\nto = [\"h1a\", \"h1b\"]\nport = 4\n";
@@ -76,7 +40,7 @@ pub fn found_before_start(_: Level) -> Finding {
 
 /// A frame of 1 KiB at 40 Gb/s is 0.22 µs; so much slowed down, 0.87 ms.
 const SLOWED: u64 = 4_000;
-/// An output takes part that has been held for so many bins; a circle shall be told of a bin after.
+/// An output takes part that has been held for so many bins; a circle shall be reported a bin later.
 const BINS: u64 = 4;
 
 static STUCK: Shared<Fabric> = Shared::new(|on| Fabric::run(on, &ring("pfc", ""), SLOWED));
@@ -91,11 +55,8 @@ pub fn seen_at_run_time(on: Level) -> Finding {
     let [found] = &experiment.result.deadlocks[..] else {
         bail!("{} deadlocks were found", experiment.result.deadlocks.len());
     };
-    same(
-        "the circle",
-        (&found.circle[..], found.tc, found.over_ps),
-        (&CIRCLE.map(str::to_owned)[..], 3, None),
-    )?;
+    same("the circle", &found.circle[..], CIRCLE)?;
+    same("its priority and its end", (found.tc, found.over_ps), (3, None))?;
     // Zero progress: each output of the circle has been held since before it was found.
     let bin = experiment.lab.plan.bin;
     let recordings = experiment.outcome.recordings.iter();
@@ -111,10 +72,10 @@ pub fn seen_at_run_time(on: Level) -> Finding {
         ends.iter().copied().max().flatten().ok_or("an output of the circle was not held")?;
     let within = (bin * (BINS + 1)).as_ps();
     lies("ps from the last hold", found.at_ps.saturating_sub(last), ..=within)?;
-    let events = stuck.events.lines().filter(|line| line.contains("\"deadlock\""));
-    let events: Vec<_> = events.collect();
+    let events: Vec<_> =
+        stuck.events.lines().filter(|line| line.contains("\"deadlock\"")).collect();
     same("deadlocks in events.jsonl", events.len(), 1)?;
-    ensure!(events[0].contains("[\"s0:3\",\"s1:3\",\"s2:3\"]"), "told is {events:?}");
+    ensure!(events[0].contains("[\"s0:3\",\"s1:3\",\"s2:3\"]"), "the event is {events:?}");
     if on == Level::Engine {
         let lossy = Fabric::run(on, &ring("none", ""), SLOWED)?;
         same("deadlocks where nothing pauses", lossy.experiment.result.deadlocks.len(), 0)?;

@@ -27,8 +27,8 @@ const TURNS: [(u8, Instant); 2] = [(1, MIXED), (2, ms(160))];
 /// When messages come as data, and when data from an address of a group does.
 const MESSAGES: Instant = ms(300);
 const GROUP: Instant = ms(360);
-/// When the CNPV of port 1 is paused, when its queue fills while it is told of another one, when it is opened
-/// and told of more.
+/// When the CNPV of port 1 is paused, when its queue fills while messages about another one reach it, when it is opened
+/// and more messages come.
 const SHUT: Instant = ms(420);
 const FILL: Instant = ms(430);
 const OPEN: Instant = ms(500);
@@ -126,7 +126,7 @@ pub fn only_controlled(on: Level) -> Finding {
         }
     }
     record.nothing_lost(&[])?;
-    Ok(format!("{told} messages to those whose frames were sampled; to nobody else"))
+    Ok(format!("{told} messages to those whose frames were sampled; to no other source"))
 }
 
 /// QCN-12.

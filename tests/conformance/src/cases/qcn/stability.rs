@@ -3,7 +3,7 @@
 use super::qcn;
 use crate::prelude::*;
 
-static RUN: Shared<Fabric> = Shared::new(run);
+static RUN: Shared<Fabric> = Shared::new(|on| Fabric::run(on, &text(on), SLOWED));
 
 /// A frame of 1500 octets at 10 Gb/s is 1.2 µs; so much slowed down, 1.68 ms.
 const SLOWED: u64 = 1_400;
@@ -56,10 +56,6 @@ fn text(on: Level) -> String {
         qcn(params),
         measure("pauses", "count", "*", settled, "counter = \"pauses\"\nreduce = \"sum\"")
     )
-}
-
-fn run(on: Level) -> Result<Fabric> {
-    Fabric::run(on, &text(on), SLOWED)
 }
 
 /// QCN-11.

@@ -95,14 +95,13 @@ fn said(map: &Map) -> Vec<(Frame, u8)> {
 fn run(on: Level, map: &Map) -> Result<Record> {
     let link = format!("priorities = \"{}\"", map.source);
     let stage = Stage::new(on, &star(OUT, "600 ms", &link, &roomy("")), "s0")?;
-    let stage = Stage { switch: map.switch, ..stage };
-    let mut script = Script::default();
-    script.at(SHUT, |bed| bed.pfc(OUT, 0xff, LONG));
-    for (number, (frame, _)) in (0u64..).zip(said(map)) {
-        script.at(COME + COME_EVERY * number, move |bed| bed.send_frame(1, &frame));
-    }
-    script.every(OPEN, OPEN_FOR, 8, |bed, priority| bed.pfc(OUT, 1 << priority, 0));
-    stage.run(script)
+    Stage { switch: map.switch, ..stage }.play(|script| {
+        script.at(SHUT, |bed| bed.pfc(OUT, 0xff, LONG));
+        for (number, (frame, _)) in (0u64..).zip(said(map)) {
+            script.at(COME + COME_EVERY * number, move |bed| bed.send_frame(1, &frame));
+        }
+        script.every(OPEN, OPEN_FOR, 8, |bed, priority| bed.pfc(OUT, 1 << priority, 0));
+    })
 }
 
 /// Each frame left by its queue, in order, unchanged, and no other port; how many there were.

@@ -17,7 +17,7 @@ fn scale(on: Level) -> (u8, u64) {
 
 fn mesh(on: Level, lossless: bool) -> Result<Fabric> {
     let (nics, messages) = scale(on);
-    // A NIC hears XOFF when its process is woken: headroom for 25 ms of that.
+    // A NIC reads XOFF when its process wakes: headroom for 25 ms of that.
     let mut rest = if lossless { memory((4, 16), "", "") } else { roomy("") };
     rest += "nic = { dscp = [0, 8, 16, 24, 32, 40, 48, 56, 0, 0, 0, 0, 0, 0, 0, 0] }\n";
     for (from, to) in pairs(nics) {
@@ -56,11 +56,8 @@ fn delivered(on: Level, fabric: &Fabric) -> Result<u64> {
     for host in 1..=nics {
         let name = format!("h{host}");
         let reading = fabric.reading(&name)?;
-        same(
-            format!("flows received by {name}"),
-            reading.receptions.len(),
-            usize::from(nics - 1) * 8,
-        )?;
+        let flows = reading.receptions.len();
+        same(format!("flows received by {name}"), flows, usize::from(nics - 1) * 8)?;
         for flow in &reading.receptions {
             let what = format!("{name}, from {} class {}", flow.flow.source, flow.flow.class);
             same(format!("{what}: messages"), flow.messages, messages)?;

@@ -26,7 +26,7 @@ static LIMIT: Shared<Record> = Shared::new(|on| {
     let pool = format!(", lossy_queue = \"{} B\"", QUEUE * FRAME + FRAME / 2);
     let room = memory((100, HEADROOM_FRAMES), "", &pool);
     play(on, &star(OUT, "700 ms", "", &room), "s0", |script| {
-        script.at(SHUT, |bed| bed.pfc(OUT, 0xff, LONG));
+        script.pause((SHUT, OPEN), &[OUT], 0xff);
         script.at(COME, |bed| {
             [1, 2].iter().for_each(|from| feed(bed, (*from, OUT), LOSSY, QUEUE / 2))
         });
@@ -34,7 +34,6 @@ static LIMIT: Shared<Record> = Shared::new(|on| {
         // Neither another queue nor what is lossless knows of the limit.
         script.at(ms(200), |bed| feed(bed, (1, OUT), LOSSY + 1, QUEUE));
         script.at(ms(200), |bed| feed(bed, (3, OUT), LOSSLESS, QUEUE + 2));
-        script.at(OPEN, |bed| bed.pfc(OUT, 0xff, 0));
     })
 });
 
@@ -123,11 +122,10 @@ const STEPS: [u64; 5] = [2, 5, 8, 10, 12];
 static MARKS: Shared<Record> = Shared::new(|on| {
     let room = memory((SHARED_FRAMES, HEADROOM_FRAMES), "", "");
     play(on, &star(10, "600 ms", "", &room), "s0", |script| {
-        script.at(SHUT, |bed| (6..=10).for_each(|port| bed.pfc(port, 0xff, LONG)));
+        script.pause((SHUT, OPEN), &[6, 7, 8, 9, 10], 0xff);
         for (port, frames) in (1..).zip(STEPS) {
             script.at(COME, move |bed| feed(bed, (port, port + 5), LOSSLESS, frames));
         }
-        script.at(OPEN, |bed| (6..=10).for_each(|port| bed.pfc(port, 0xff, 0)));
     })
 });
 
@@ -139,11 +137,8 @@ pub fn watermarks_stay(on: Level) -> Finding {
         let headroom = frames.saturating_sub(SHARED_FRAMES) * FRAME;
         let name = |what: &str| format!("pg{LOSSLESS}_{what}_watermark");
         same(format!("{frames} frames: shared"), record.named(port, &name("shared")), shared)?;
-        same(
-            format!("{frames} frames: headroom"),
-            record.named(port, &name("headroom")),
-            headroom,
-        )?;
+        let found = record.named(port, &name("headroom"));
+        same(format!("{frames} frames: headroom"), found, headroom)?;
         let queue = record.lane(port + 5, LOSSLESS).out_queue;
         same(format!("{frames} frames: queue"), queue.max, frames * FRAME)?;
         same(format!("{frames} frames: queue at the end"), queue.value, 0)?;
@@ -223,7 +218,7 @@ static LOSSLESS_RUN: Shared<Record> = Shared::new(|on| {
         KMAX * FRAME
     );
     play(on, &star(5, "600 ms", "", &rest), "s0", |script| {
-        script.at(SHUT, |bed| bed.pfc(OUT, 0xff, LONG));
+        script.pause((SHUT, OPEN), &[OUT], 0xff);
         for (from, code) in (1..).zip(CODES) {
             script.at(COME, move |bed| {
                 for psn in 0..(SHARED_FRAMES + HEADROOM_FRAMES) as u32 {
@@ -233,7 +228,6 @@ static LOSSLESS_RUN: Shared<Record> = Shared::new(|on| {
             });
         }
         script.at(COME, |bed| feed(bed, (5, OUT), LOSSY, 10));
-        script.at(OPEN, |bed| bed.pfc(OUT, 0xff, 0));
     })
 });
 
@@ -272,7 +266,7 @@ pub fn zero_headroom(on: Level) -> Finding {
     let Err(Failure::Failed(told)) = Stage::new(on, &scenario("0 B"), "s0") else {
         return Err("a scenario without headroom is good".into());
     };
-    ensure!(told.contains("headroom"), "a scenario without headroom is told: {told}");
+    ensure!(told.contains("headroom"), "the fault of a scenario without headroom is: {told}");
     let stage = Stage::new(on, &star(2, "100 ms", "", &roomy("")), "s0")?;
     if on == Level::Engine {
         return refused_by_each_model(&stage.switch_config()?);
@@ -280,7 +274,7 @@ pub fn zero_headroom(on: Level) -> Finding {
     stage.run(Script::default())?;
     let stage = Stage { switch: |config| config.memory.headroom = Bytes::ZERO, ..stage };
     match stage.run(Script::default()) {
-        // It says why itself; 2 is its exit code for a bad configuration. With headroom it ran.
+        // Its log has the reason; 2 is its exit code for a bad configuration. With headroom it ran.
         Err(Failure::Failed(told)) if told.contains("exit status: 2") => {
             Ok("refused by the scenario, and by switchd before it begins".into())
         }

@@ -23,6 +23,9 @@ const CNP_TIME: Duration = Duration::from_ns(78 * 800);
 /// N.
 const INTERVAL: Duration = us(20_000);
 
+/// A key of traffic by UC.
+const UC: &str = "transport = \"uc\"";
+
 /// Data with CE from adapter `from`.
 fn marked(from: u16, psn: u32) -> Frame {
     frame(&with_ecn(&roce(from, OWN, LOSSLESS, psn), CE), PAYLOAD)
@@ -79,11 +82,7 @@ fn run(on: Level) -> Result<Record> {
         roomy(""),
         dcqcn("cnp_interval = \"20 ms\""),
         item("talk", "h4", "messages = 2\nsize = \"256 B\"\nstart = \"120 ms\""),
-        item(
-            "class",
-            "h4",
-            "transport = \"uc\"\nmessages = 1\nsize = \"64 B\"\nstart = \"100 ms\"",
-        ),
+        item("class", "h4", &format!("{UC}\nmessages = 1\nsize = \"64 B\"\nstart = \"100 ms\"")),
     ];
     let duration = format!("{} us", pacing_time(on).1.as_ps() / 1_000_000 + 100_000);
     play(on, &star(6, &duration, "", &rest.concat()), "h4", |script| {
@@ -116,7 +115,7 @@ fn pacing_marks(on: Level) -> impl Iterator<Item = (u16, u32, Instant)> {
     })
 }
 
-/// What a CNP says, field by field.
+/// The fields of a CNP as text.
 fn described(frame: &Frame) -> Result<String> {
     verify_icrc(&frame.octets).and_then(|()| verify_checksums(&frame.octets))?;
     let packet = Packet::parse(&frame.octets)?.ok_or("no RoCE")?;
@@ -152,8 +151,8 @@ pub fn class_of_cnp(on: Level) -> Finding {
     let sent = sent.next().ok_or("no CNP")?;
     let said = described(&sent.frame)?;
     let expected = "DSCP 48, NotCapable, ";
-    ensure!(said.contains(expected), "the CNP says {said}, expected {expected}");
-    ensure!(said.contains("B 1, F 0, A 0"), "the CNP says {said}");
+    ensure!(said.contains(expected), "the CNP has {said}, expected {expected}");
+    ensure!(said.contains("B 1, F 0, A 0"), "the CNP has {said}");
     let beside = if on == Level::Live { String::new() } else { in_every_form()? + &beside_data()? };
     let longest = marking::notices_pass(on)?;
     Ok(format!("Not-ECT with DSCP 48; at a switch it waits {} at most{beside}", in_ms(longest)))
@@ -186,22 +185,17 @@ fn in_every_form() -> Result<String> {
 
 /// Of a NIC that sends data a CNP waits for the frame on the line, and for nothing if data is paused.
 fn beside_data() -> Result<String> {
-    let rest =
-        roomy("") + &dcqcn("") + &item("data", "h1", "size = \"2048 B\"\ntransport = \"uc\"");
-    let stage = Stage::new(Level::Engine, &star(2, "100 ms", "", &rest), "h1")?;
-    let mut script = Script::default();
+    let rest = roomy("") + &dcqcn("") + &item("data", "h1", &format!("size = \"2048 B\"\n{UC}"));
     let bth =
         Bth { opcode: Opcode::UC_SEND_ONLY, ack_request: false, ..roce(2, 1, LOSSLESS, 0).bth };
     let mark = PacketBuilder { bth, ..with_ecn(&roce(2, 1, LOSSLESS, 0), CE) };
     let mark = frame(&mark, 64);
     let took = mark.line_size().time_at(RATE) + DELAY;
-    script.at(ms(60), |bed| bed.pfc(1, 1 << LOSSLESS, LONG));
     let came = [ms(30), ms(80)];
-    for at in came {
-        let mark = mark.clone();
-        script.at(at, move |bed| bed.send_frame(1, &mark));
-    }
-    let record = stage.run(script)?;
+    let record = play(Level::Engine, &star(2, "100 ms", "", &rest), "h1", |script| {
+        script.at(ms(60), |bed| bed.pfc(1, 1 << LOSSLESS, LONG));
+        script.every(came[0], us(50_000), 2, move |bed, _| bed.send_frame(1, &mark));
+    })?;
     let notices: Vec<_> = record.packets(1).that(is_cnp).collect();
     same("CNPs beside data", notices.len(), 2)?;
     let [busy, free] = came.map(|at| at + took);
@@ -225,7 +219,7 @@ pub fn marks_on_answers(on: Level) -> Finding {
     let codes: Vec<_> = acks.map(|seen| ecn(&seen.frame)).collect();
     same("ECN of ACKs", codes.iter().all(|code| *code == Ecn::NotCapable), true)?;
     same("CNPs obeyed", record.named(1, "rp_cnp_handled"), 1)?;
-    Ok("CE on an ACK and on a CNP draws nothing; on data it draws a CNP beside the ACK, which says Not-ECT".into())
+    Ok("CE on an ACK and on a CNP draws nothing; on data it draws a CNP beside the ACK, which carries Not-ECT".into())
 }
 
 /// ROCE-08.

@@ -1,4 +1,4 @@
-//! ROCE-09 to ROCE-13: what CNPs do to a sender: its rate as the NIC tells it, beside [`crate::reference`],
+//! ROCE-09 to ROCE-13: what CNPs do to a sender: its rate as the NIC reports it, beside [`crate::reference`],
 //! and what it sends, read off its line.
 
 use super::dcqcn;
@@ -24,7 +24,7 @@ fn sending(params: &str) -> Result<Bench> {
     Stage::new(Level::Engine, &star.text(), "h1")?.bench()
 }
 
-/// RC as the NIC tells it, in bit/s.
+/// RC as the NIC reports it. Units: bit/s.
 fn rate(bench: &mut Bench) -> Result<u64> {
     let reading = bench.reading();
     let flow = reading.flows.first().ok_or("the NIC has no flow")?;
@@ -64,7 +64,7 @@ fn params(numbers: &Numbers) -> String {
     )
 }
 
-/// Runs a sender that hears a CNP at each of `cnps`, and holds its rate against the reference at each
+/// Runs a sender that receives a CNP at each of `cnps`, and holds its rate against the reference at each
 /// of `samples`; the reference at the end.
 fn traced(numbers: Numbers, cnps: &[Instant], samples: &[Instant]) -> Result<Reference> {
     let mut bench = sending(&params(&numbers))?;
@@ -199,7 +199,7 @@ fn fast_recovery_halves_the_gap() -> Result<()> {
     Ok(())
 }
 
-/// ROCE-12: the rate as the NIC tells it at once and 4 µs after one CNP for a fresh flow, by profile.
+/// ROCE-12: the rate as the NIC reports it at once and 4 µs after one CNP for a fresh flow, by profile.
 fn by_profile() -> Result<String> {
     let period = us(4);
     let by_tenth_bits = 8e9 * (1.0 - 1_004.0 / 1_024.0 / 2.0);
@@ -238,21 +238,18 @@ static PAPER: Shared<Record> =
 static CX: Shared<Record> = Shared::new(|on| told(on, (DECLARED, 2048), "900 ms", 1));
 /// Hundredths of the line, and how long they are looked at. Source: the case; 10 s there.
 static LIMITS: [(u64, Shared<Record>); 3] = [
-    (
-        1,
-        Shared::new(|on| {
-            limited(on, "0.1 Mbps", if on == Level::Live { "6500 ms" } else { "20 s" })
-        }),
-    ),
-    (10, Shared::new(|on| limited(on, "1 Mbps", "3500 ms"))),
-    (50, Shared::new(|on| limited(on, "5 Mbps", "2500 ms"))),
+    (1, Shared::new(|on| limited(on, "0.1 Mbps", ["6500 ms", "20 s"]))),
+    (10, Shared::new(|on| limited(on, "1 Mbps", ["3500 ms"; 2]))),
+    (50, Shared::new(|on| limited(on, "5 Mbps", ["2500 ms"; 2]))),
 ];
 
 /// When CNPs come.
 const TOLD: Instant = ms(300);
 
-/// A NIC held at its least rate sends full and short frames in turn.
-fn limited(on: Level, least: &str, duration: &str) -> Result<Record> {
+/// A NIC held at its least rate sends full and short frames in turn; the durations are those of live runs and of
+/// the virtual clock.
+fn limited(on: Level, least: &str, [live, engine]: [&str; 2]) -> Result<Record> {
+    let duration = if on == Level::Live { live } else { engine };
     told(on, (&format!("rate_min = \"{least}\""), 2_148), duration, 10)
 }
 
