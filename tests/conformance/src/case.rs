@@ -49,7 +49,7 @@ impl Level {
 pub enum Failure {
     /// The device did something else than it must.
     Failed(String),
-    /// The run says nothing: the host did not keep up, or a packet got lost that was not injected.
+    /// The run proves nothing: the host did not keep up, or a packet got lost that was not injected.
     Inconclusive(String),
     /// It could not be run here, for want of what it names.
     Skipped(String),

@@ -1,4 +1,4 @@
-//! A run that several cases judge: made once on each level, and once more while it says nothing.
+//! A run that several cases judge: made once on each level, and once more while it is inconclusive.
 
 use super::case::{Failure, Level, Result};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -36,14 +36,14 @@ impl<T: Evidence> Shared<T> {
     /// The run on this level, if it can be believed.
     ///
     /// # Errors
-    /// Why there is none, or why it says nothing.
+    /// Why there is none, or why it is inconclusive.
     pub fn on(&self, level: Level) -> Result<Arc<T>> {
         let run = self.made(level)?;
         run.trusted()?;
         Ok(run)
     }
 
-    /// The run on this level: as it was made, or made anew if it said nothing and there are tries left.
+    /// The run on this level: as it was made, or made anew if it was inconclusive and there are tries left.
     ///
     /// # Errors
     /// Why there is none.

@@ -86,7 +86,7 @@ impl Stage {
         })
     }
 
-    /// Runs the device for as long as the scenario says, among neighbours that follow `script`.
+    /// Runs the device for the duration of the scenario, among neighbours that follow `script`.
     ///
     /// # Errors
     /// If the device refuses its configuration, or a daemon cannot be started or dies.

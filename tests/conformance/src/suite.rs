@@ -4,7 +4,7 @@ use super::case::{Case, Failure, Finding, Level};
 use super::cases::GROUPS;
 use std::panic::catch_unwind;
 
-/// A live case whose run says nothing is run again, but not more often than this.
+/// A live case whose run is inconclusive is run again, but not more often than this.
 /// Source: preface of the conformance cases.
 const REPEATS_MAX: u32 = 3;
 
@@ -16,7 +16,7 @@ pub enum Verdict {
     Pass,
     /// Not run, for the reason given.
     Skip,
-    /// The run says nothing, however often it was repeated.
+    /// The run is inconclusive, however often it was repeated.
     Inconclusive,
     /// Otherwise than it must be.
     Fail,
@@ -74,7 +74,7 @@ impl Selection {
 }
 
 /// Runs one case on one level. A program that panics has failed; the others go on. A live run that
-/// says nothing is repeated; `again` receives the number of repeats and the reason.
+/// is inconclusive is repeated; `again` receives the number of repeats and the reason.
 pub fn perform(case: &'static Case, level: Level, again: &mut dyn FnMut(u32, &str)) -> Outcome {
     let repeats_max = if level == Level::Live { REPEATS_MAX } else { 0 };
     let mut repeats = 0;

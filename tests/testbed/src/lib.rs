@@ -2,7 +2,7 @@
 //!
 //! [`Bed`] is the vocabulary of scripts: send a frame, pause a priority, offer credit. [`Bench`] is a
 //! bed on a virtual clock around any [`proto::device::Device`]. The conformance suite has a second
-//! bed around a live daemon. [`Script`] says what happens when, for either.
+//! bed around a live daemon. [`Script`] is the list of steps and their instants, for either.
 
 mod bed;
 mod bench;

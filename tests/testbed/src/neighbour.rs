@@ -1,6 +1,6 @@
 //! One played neighbour: the far end of one cable of the device under test.
 //!
-//! On InfiniBand it trains the link and sends flow control as [`Credits`] says. On Ethernet it sends
+//! On InfiniBand it trains the link and sends the flow control of [`Credits`]. On Ethernet it sends
 //! nothing by itself: scripts pause the device and look at the pauses it sends.
 
 use crate::credits::{Credits, Lane, Voice};
@@ -89,7 +89,7 @@ impl Neighbour {
         self.credits.as_ref().is_none_or(|credits| credits.may_send(octets))
     }
 
-    /// It receives a frame. After the first word of a new peer its own next word is due at once.
+    /// It receives a frame. After the first flow control of a new peer its own next packet is due at once.
     pub fn hear(&mut self, kind: FrameKind, octets: &[u8]) {
         if let Some(credits) = &mut self.credits
             && credits.hear(kind, octets)

@@ -130,7 +130,7 @@ pub fn high_limit(on: Level) -> Finding {
     for (cached, limit) in LIMITS.iter().zip([0, 1, 255]) {
         let record = cached.on(on)?;
         let [low, high] = shares(&record, [0, 2])?;
-        // Octets of high packets for each low one: what the limit says, in whole packets.
+        // Octets of high packets for each low one: as the limit requires, in whole packets.
         let holds = match limit {
             0 => (90..=110).contains(&(high * 100 / low.max(1))),
             1 => {

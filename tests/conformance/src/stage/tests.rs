@@ -3,8 +3,7 @@
 use super::*;
 use crate::ethernet::{self, CONTROL_TIME, FRAME, FRAME_TIME, LONG, LOSSLESS, SHARED_FRAMES};
 use crate::star::{ms, star, us};
-use proto::units::Bytes;
-use proto::units::Instant;
+use proto::units::{Bytes, Instant};
 use testbed::frames::ethernet::data;
 use testbed::frames::infiniband::Packet;
 use testbed::{Bed, OFFER_MAX, Sightings};

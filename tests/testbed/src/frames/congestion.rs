@@ -20,12 +20,12 @@ pub const CNPV: u8 = 3;
 pub struct Message {
     /// What stands before it.
     pub preface: Preface,
-    /// What it says.
+    /// Its fields.
     pub cnm: Cnm,
 }
 
 impl Message {
-    /// What `frame` says if it is a message.
+    /// The message in `frame`, if it is one.
     ///
     /// # Errors
     /// If it ends too soon.

@@ -172,12 +172,12 @@ pub fn control(control: MacControl) -> Frame {
     super::raw(FrameKind::Ethernet, &control.to_octets(PEER))
 }
 
-/// `frame` as it is when its FCS is wrong: frames have no FCS here, so the cable says it.
+/// `frame` as it is when its FCS is wrong: frames have no FCS here, so the cable marks it.
 pub fn damaged(frame: Frame) -> Frame {
     Frame { integrity: Integrity::Aborted, ..frame }
 }
 
-/// What a MAC control frame says; `None` for any other frame.
+/// The content of a MAC control frame; `None` for any other frame.
 pub fn control_of(frame: &Frame) -> Option<MacControl> {
     let is_ethernet = frame.kind == FrameKind::Ethernet;
     if !is_ethernet || !MacControl::is_announced(&frame.octets) {

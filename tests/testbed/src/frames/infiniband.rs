@@ -110,7 +110,7 @@ pub fn damaged(mut octets: BytesMut, change: impl FnOnce(&mut [u8])) -> BytesMut
     octets
 }
 
-/// `octets` whose PktLen says `words`, CRCs computed anew.
+/// `octets` with `words` in PktLen, CRCs computed anew.
 pub fn with_length(octets: BytesMut, words: u16) -> BytesMut {
     altered(octets, |octets| {
         octets[4] = octets[4] & 0xf8 | (words >> 8) as u8 & 7;

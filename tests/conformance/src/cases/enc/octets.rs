@@ -163,7 +163,7 @@ fn classify_packet(octets: &[u8]) -> Result<(), ParseError> {
     classify(FrameKind::Infiniband, octets).map(drop)
 }
 
-/// PktLen says what is there, up to whole words and the VCRC.
+/// Sets PktLen to the length that is there, up to whole words and the VCRC.
 fn claim_length(octets: &mut [u8]) {
     if let Some(words) = octets.len().checked_sub(2).filter(|covered| *covered >= 8) {
         octets[4] = octets[4] & 0xf8 | ((words / 4) >> 8) as u8 & 7;

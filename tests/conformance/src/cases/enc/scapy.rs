@@ -44,7 +44,7 @@ pub fn judged(frames: &[Vec<u8>]) -> Result<usize> {
     ensure!(good, "{answer}");
     let told: Result<Vec<Value>, _> = answer.lines().map(serde_json::from_str).collect();
     let told = told.map_err(|error| format!("{error}: {answer}"))?;
-    same("frames that scapy tells of", told.len(), frames.len())?;
+    same("frames that scapy decoded", told.len(), frames.len())?;
     let mut icrcs = 0;
     for (frame, told) in frames.iter().zip(&told) {
         icrcs += compare(frame, told)?;

@@ -1,4 +1,4 @@
-//! FID-05 live: a firewall takes some of one link's datagrams, and tells nobody.
+//! FID-05 live: a firewall drops some of one link's datagrams without a report.
 
 use crate::prelude::*;
 use crate::star::star;

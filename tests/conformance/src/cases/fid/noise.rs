@@ -1,4 +1,4 @@
-//! FID-11 live: between namespaces nothing is heard but what the fabric says.
+//! FID-11 live: between namespaces no frame passes but those of the fabric.
 
 use crate::ethernet::{STAR, roomy};
 use crate::prelude::*;
@@ -20,7 +20,7 @@ pub fn no_foreign_noise(_: Level) -> Finding {
         same("frames that the neighbour heard of those the switch said", said.1, heard.0)?;
         frames += said.0;
     }
-    ensure!(frames > 0, "nobody has said anything");
+    ensure!(frames > 0, "no frame has passed");
     same("frames dropped", fabric.dropped(), 0)?;
     let foreign = fabric.experiment.result.refused.get("foreign").copied().unwrap_or(0);
     Ok(format!("{frames} frames said and heard, none dropped, {foreign} foreign ones refused"))

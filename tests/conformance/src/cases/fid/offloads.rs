@@ -100,7 +100,7 @@ impl Bench {
     /// Everything that one host sends the other.
     fn play(&self) -> io::Result<Heard> {
         let [near, far] = &self.hosts;
-        // First, since it repeats what is lost before the switch knows who is where.
+        // First, since it repeats what is lost before the switch has learnt the addresses.
         let received = transfer(near, far)?;
         let witness = far.watch()?;
         let to = SocketAddrV4::new(far.address, DISCARD);

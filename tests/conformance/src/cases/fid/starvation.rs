@@ -1,4 +1,4 @@
-//! FID-08 live: a daemon that gets a tenth of a core says so.
+//! FID-08 live: a daemon that gets a tenth of a core reports its lateness.
 
 use crate::prelude::*;
 use crate::stage;

@@ -140,7 +140,7 @@ pub fn old_words(script: &mut Script, on: Level) {
     script.at(SHUT.1, |bed| bed.offer(4, 0, OFFER_MAX));
 }
 
-/// Port 4 says under this number what would open it.
+/// The neighbour of port 4 sends under this number a packet that would open it.
 fn opens(bed: &mut dyn Bed, sequence: Option<u32>) {
     let octets = opening(opened(bed)).to_octets();
     bed.put(4, FrameKind::InfinibandLink, &octets, Label { sequence, ..Label::default() });

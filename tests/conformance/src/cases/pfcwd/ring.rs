@@ -31,7 +31,7 @@ pub fn found_before_start(_: Level) -> Finding {
                [[fabric.route]]\nat = \"s2\"\nto = [\"h1a\", \"h1b\"]\nport = 4\n";
     let shortest = ring("pfc", "").replacen("[fabric.switch]", &format!("{all}[fabric.switch]"), 1);
     same("warnings where all go the short way", read(&shortest)?.len(), 0)?;
-    // There `headroom` and `jitter` have no effect, and a warning of each says so.
+    // There `headroom` and `jitter` have no effect, and there is a warning of each.
     let mut unpaused = read(&ring("none", ""))?;
     unpaused.retain(|warning| warning.contains("in a circle"));
     same("circles where nothing pauses", unpaused.len(), 0)?;

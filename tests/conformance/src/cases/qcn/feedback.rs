@@ -1,4 +1,4 @@
-//! QCN-01, QCN-02, QCN-04: what a congestion point says of a queue, and when.
+//! QCN-01, QCN-02, QCN-04: what a congestion point reports of a queue, and when.
 
 use super::{congestion_point, frame};
 use crate::prelude::*;
@@ -25,11 +25,11 @@ fn come(point: &mut dyn CongestionPoint, size: Bytes, queue: i64) -> Result<Opti
     match point.on_enqueue(&frame(size), &sample, Instant::ZERO) {
         Marking::Notify(Notification::Cnm(body)) => Ok(Some(body)),
         Marking::Pass => Ok(None),
-        other => Err(format!("a congestion point of QCN said {other:?}").into()),
+        other => Err(format!("a congestion point of QCN returned {other:?}").into()),
     }
 }
 
-/// The queue was `before` at one sample and is `queue` at the next: what is said then.
+/// The queue was `before` at one sample and is `queue` at the next: what is reported then.
 fn after(before: i64, queue: i64) -> Result<Option<CnmBody>> {
     let mut point = congestion_point("")?;
     come(&mut *point, MANY, before)?;
@@ -57,7 +57,10 @@ pub fn value(_: Level) -> Finding {
     }
     let vector = after(26_000, 52_000)?.map(|body| body.quantized_feedback);
     ensure!(vector == Some(38), "26000 to 52000 is {vector:?}, expected 38");
-    Ok(format!("{} pairs of queues exact, {told} of them told; 26000 to 52000 is 38", 201 * 201))
+    Ok(format!(
+        "{} pairs of queues exact, {told} of them with a message; 26000 to 52000 is 38",
+        201 * 201
+    ))
 }
 
 /// QCN-02.

@@ -72,7 +72,7 @@ fn set(config: &mut SwitchConfig, map: PriorityMap) {
 }
 
 /// Frames with their code points, and the priority of each: every DSCP over IPv4 and IPv6, and a frame
-/// without one; or every PCP, on IP that says something else and on other frames, and frames without a tag.
+/// without one; or every PCP, on IP with another DSCP and on other frames, and frames without a tag.
 fn said(map: &Map) -> Vec<(Frame, u8)> {
     let Map { source, of, other, .. } = map;
     if *source == "dscp" {

@@ -86,7 +86,7 @@ fn delivered(on: Level, fabric: &Fabric) -> Result<u64> {
 /// QOS-11.
 pub fn full_mesh(on: Level) -> Finding {
     let pauses = delivered(on, &*LOSSLESS_RUN.on(on)?)?;
-    ensure!(pauses > 0, "nothing was ever paused: the case says little");
+    ensure!(pauses > 0, "nothing was ever paused: the case proves little");
     if on == Level::Engine {
         same("PFC frames where all is lossy", delivered(on, &*LOSSY_RUN.on(on)?)?, 0)?;
     }

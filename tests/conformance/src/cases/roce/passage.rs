@@ -214,6 +214,6 @@ pub fn two_flows(on: Level) -> Finding {
     ensure!(queue < KMAX, "the queue reached {queue} octets, Kmax is {KMAX}");
     same("frames dropped", fabric.dropped(), 0)?;
     let notices = fabric.named("h3", 1, "np_cnp_sent")?;
-    ensure!(notices > 0, "no CNP was sent: the case says nothing");
+    ensure!(notices > 0, "no CNP was sent: the case proves nothing");
     Ok(format!("shares {shares:.3?}, index {jain:.3}; queue {queue} of {KMAX}; {notices} CNPs"))
 }
