@@ -7,6 +7,7 @@ use crate::tune::objective::Score;
 use crate::tune::search::{Length, Stop, Trial};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::fmt::Debug;
 use std::io;
 
 /// Candidates in the table.
@@ -93,11 +94,9 @@ fn share(x: f64) -> String {
     format!("{x:.3}")
 }
 
-fn word(length: Length) -> &'static str {
-    match length {
-        Length::Short => "short",
-        Length::Full => "full",
-    }
+/// A length or the end of a search in one word.
+fn word(what: impl Debug) -> String {
+    format!("{what:?}").to_lowercase()
 }
 
 /// The whole result. The same for one file to the byte, but for the object `host`.
@@ -138,7 +137,7 @@ pub fn json(tuning: &Tuning, scenario: &str, host: Value) -> Value {
         "scenario": scenario,
         "goal": tuning.objective.goal,
         "met": tuning.winner().is_some(),
-        "stop": format!("{:?}", tuning.stop).to_lowercase(),
+        "stop": word(tuning.stop),
         "best": tuning.best.map(|best| settings(tuning, &tuning.trials[best])),
         "cases": cases.collect::<Vec<_>>(),
         "runs": tuning.spent,
@@ -163,7 +162,7 @@ pub fn csv(tuning: &Tuning, to: impl io::Write) -> Result<(), csv::Error> {
             let mut row = vec![number.to_string()];
             row.extend(tuning.space.settings(&trial.point).map(|(_, value)| value.to_string()));
             row.push(tuning.cases[run.case].name.clone());
-            row.extend([run.seed.to_string(), word(run.length).to_owned()]);
+            row.extend([run.seed.to_string(), word(run.length)]);
             let figures = [cold, hot, fairness, swing, key.miss, key.cost];
             row.extend(figures.map(|x| format!("{x:.5}")));
             table.write_record(row)?;
