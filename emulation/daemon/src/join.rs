@@ -75,18 +75,9 @@ pub fn boot() -> String {
     text.trim().to_owned()
 }
 
-/// A connection to a launcher.
-pub struct Joined {
-    /// The configuration it sent.
-    pub config: DaemonConfig,
-    /// Messages from the launcher.
-    pub commands: BufReader<TcpStream>,
-    /// Messages to the launcher.
-    pub replies: TcpStream,
-}
-
 /// Joins the lab of the launcher at `address` as process `process`. `token` must be the lab's. Clients that know it may
-/// administer the daemon by the name and at the port of `admin`.
+/// administer the daemon by the name and at the port of `admin`. Returns the configuration that the launcher sent, and
+/// the streams of its messages and of those to it.
 ///
 /// # Errors
 /// If no launcher answers within a minute, or the launcher refuses this daemon.
@@ -95,7 +86,7 @@ pub fn join(
     process: usize,
     token: String,
     admin: Option<(String, u16)>,
-) -> Result<Joined, DaemonError> {
+) -> Result<(DaemonConfig, BufReader<TcpStream>, TcpStream), DaemonError> {
     let admin = admin.map(|(name, port)| {
         let tcp = TcpConfig { port, name: Some(name), token: Token::told(&token) };
         AdminConfig { socket: None, tcp: Some(tcp) }
@@ -118,7 +109,7 @@ pub fn join(
     let mut commands = BufReader::new(stream);
     let text = await_configuration(&mut commands, &mut replies)?;
     let config = DaemonConfig { bind, admin, ..DaemonConfig::parse(&text)? };
-    Ok(Joined { config, commands, replies })
+    Ok((config, commands, replies))
 }
 
 /// Answers the launcher's questions until it sends the configuration.

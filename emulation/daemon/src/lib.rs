@@ -91,7 +91,7 @@ fn start(kind: NodeKind, arguments: Arguments, make: Make<'_>) -> Exit {
         let token = std::env::var(join::TOKEN_VARIABLE).unwrap_or_default();
         let process = arguments.process.unwrap_or_default();
         let joined = join::join(&address, process, token, arguments.admin);
-        let join::Joined { config, commands, replies } = joined.map_err(|error| (DIED, error))?;
+        let (config, commands, replies) = joined.map_err(|error| (DIED, error))?;
         return host(kind, config, make, commands, replies);
     }
     let file = arguments.config.unwrap_or_default();

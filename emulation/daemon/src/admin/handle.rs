@@ -82,10 +82,8 @@ pub(crate) struct OrderSender {
 pub fn orders() -> (OrderSender, OrderReceiver) {
     let (sender, orders) = sync_channel(ORDERS_MAX);
     let waiting = Arc::new(AtomicBool::new(false));
-    (
-        OrderSender { waiting: Arc::clone(&waiting), orders: sender },
-        OrderReceiver { waiting, orders },
-    )
+    let sender = OrderSender { waiting: Arc::clone(&waiting), orders: sender };
+    (sender, OrderReceiver { waiting, orders })
 }
 
 /// A request to capture frames.
@@ -234,12 +232,8 @@ impl AdminHandle {
         let port = |(name, rate): (&String, &BitRate)| {
             let (device, port) = self.end(name)?;
             let at = End { node: self.info.nodes[device], port };
-            Ok(CapturedPort {
-                at,
-                technology: self.info.config.technology,
-                rate: *rate,
-                fed: false,
-            })
+            let technology = self.info.config.technology;
+            Ok(CapturedPort { at, technology, rate: *rate, fed: false })
         };
         let plan = CapturePlan {
             file: request.file,
