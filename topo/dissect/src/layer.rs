@@ -91,7 +91,7 @@ macro_rules! headers {
                 at: 0,
                 bits: $bits,
                 form: [$($crate::layer::Form::$form,)? $crate::layer::Form::Number][0],
-                absent: $crate::layer::absent!($($absent)?),
+                absent: [$($crate::layer::absent!($absent),)? $crate::layer::Absent::Required][0],
             },)*]),
             name: [$(Some($name as $crate::layer::Name),)? None][0],
         };
@@ -99,11 +99,8 @@ macro_rules! headers {
     )* };
 }
 
-/// What `encode` assumes where JSON leaves a field out.
+/// What `encode` assumes where JSON leaves a field out that is not required.
 macro_rules! absent {
-    () => {
-        $crate::layer::Absent::Required
-    };
     (auto) => {
         $crate::layer::Absent::Computed
     };
