@@ -197,6 +197,11 @@ impl Graph {
         let named = self.outputs.iter().enumerate();
         named.map(|(place, output)| (output.name.clone(), place)).collect()
     }
+
+    /// The first output of a node; an adapter or a row of adapters has only one.
+    pub fn output_of(&self, node: usize) -> Option<usize> {
+        self.outputs.iter().position(|output| output.from == node)
+    }
 }
 
 /// A run, from its files.
@@ -323,11 +328,6 @@ impl Run {
     /// The bin at a time in picoseconds.
     pub fn bin_at(&self, ps: u64) -> usize {
         ((ps / self.result.grid.dt_ps.max(1)) as usize).min(self.bins - 1)
-    }
-
-    /// The first output of a node; an adapter has only one.
-    pub fn output_of(&self, node: usize) -> Option<usize> {
-        self.graph.outputs.iter().position(|output| output.from == node)
     }
 
     /// The other direction of the same cable, whose port `output` leads to.

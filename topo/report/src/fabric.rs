@@ -237,7 +237,7 @@ const LEAST_MOST: [&str; 2] = ["a", "z"];
 
 /// By how much of the time a source is held: a dot, or those of the least, the mean and the greatest.
 fn dots(side: &Side<'_>, layout: &Layout, (node, y): (usize, f64), bin: Option<usize>) -> Markup {
-    let Some(output) = side.drawn.output_of(node) else { return html! {} };
+    let Some(output) = side.drawn.graph.output_of(node) else { return html! {} };
     let held = side.drawn.held(side.run, output);
     let radius = (pitch(layout, &layout.sources) * 0.31).clamp(0.8, 3.6);
     let [least, most] = LEAST_MOST;

@@ -71,7 +71,7 @@ impl<'a> Facts<'a> {
         };
         let receives = |run: &Run, node: usize| data::most(&run.received[node]);
         let sends = |run: &Run, node: usize| {
-            run.output_of(node).map_or(0.0, |output| data::most(&run.series[output].sent))
+            run.graph.output_of(node).map_or(0.0, |output| data::most(&run.series[output].sent))
         };
         let receivers: Vec<usize> =
             run.adapters().into_iter().filter(|node| takes_part(&receives, *node)).collect();

@@ -119,11 +119,6 @@ impl Drawn {
         &self.bundles[output]
     }
 
-    /// The output by which a row sends.
-    pub fn output_of(&self, node: usize) -> Option<usize> {
-        self.graph.outputs.iter().position(|output| output.from == node)
-    }
-
     /// The outputs that have a line: not those of adapters that share a row.
     pub fn lines(&self) -> impl Iterator<Item = usize> {
         let Graph { nodes, columns, outputs, .. } = &self.graph;
@@ -240,7 +235,7 @@ mod tests {
             drawn.bundles[16..],
             [vec![0, 2, 4], vec![1, 3, 5], vec![6, 8, 10], vec![7, 9, 11]]
         );
-        assert_eq!((drawn.output_of(10), drawn.rows(&[4, 5])), (Some(18), vec![10]));
+        assert_eq!((drawn.graph.output_of(10), drawn.rows(&[4, 5])), (Some(18), vec![10]));
         assert_eq!(drawn.output_name(16), "leaf0:hosts → leaf0, mean of 3");
         assert_eq!(drawn.output_name(19), "leaf1 → leaf1:hosts, mean of 3");
     }

@@ -21,36 +21,34 @@ const ALIKE: f64 = 0.005;
 
 /// The section.
 pub fn section(facts: &Facts<'_>) -> Markup {
-    let all = order(facts);
-    let shown = shown(facts);
+    let (all, shown) = (facts.receivers().len(), shown(facts));
     html! {
         section id="ports" {
             (figure_head(facts, FigureName::EveryPort, "Every port", true))
-            h2 { (title(facts, &all)) }
+            h2 { (finding(facts)) }
             p class="how" {
                 "Received over time, from nothing to one line rate, all on one scale. "
                 @for side in facts.sides() { i class=(format!("swatch {}", side.role)) {} " " (side.name) " " }
                 "Numbers are those at the cursor."
-                @if shown.len() < all.len() {
-                    " Shown are the " (shown.len()) " that received least, of " (all.len()) "; the heat map has all."
+                @if shown.len() < all {
+                    " Shown are the " (shown.len()) " that received least, of " (all) "; the heat map has all."
                 }
             }
             div class="multiples" { @for node in &shown { (picture(facts, *node)) } }
-            (heat::map(facts, shown.len() < all.len()))
+            (heat::map(facts, shown.len() < all))
         }
     }
 }
 
-/// The ports with a small picture.
+/// The ports with a small picture in the order of the fabric's picture; of too many, those that received least.
 pub fn shown(facts: &Facts<'_>) -> Vec<usize> {
-    let mut shown = order(facts);
-    shown.truncate(PICTURES_MAX);
-    shown
-}
-
-/// The title.
-pub fn finding(facts: &Facts<'_>) -> String {
-    title(facts, &order(facts))
+    let mut all = facts.receivers();
+    if all.len() > PICTURES_MAX {
+        let mean = |node: &usize| window_mean(facts, *node).unwrap_or(0.0);
+        all.sort_by(|a, b| mean(a).total_cmp(&mean(b)).then(a.cmp(b)));
+        all.truncate(PICTURES_MAX);
+    }
+    all
 }
 
 /// The pictures in print, row by row.
@@ -127,24 +125,16 @@ fn heading(facts: &Facts<'_>, node: usize, width: f64) -> Markup {
     }
 }
 
-/// The receivers in the order of the picture; of too many, those that received least first.
-fn order(facts: &Facts<'_>) -> Vec<usize> {
-    let mut all = facts.receivers();
-    if all.len() > PICTURES_MAX {
-        let mean = |node: &usize| window_mean(facts, *node).unwrap_or(0.0);
-        all.sort_by(|a, b| mean(a).total_cmp(&mean(b)).then(a.cmp(b)));
-    }
-    all
-}
-
 /// Mean throughput of a port of the run in the measured window.
 fn window_mean(facts: &Facts<'_>, node: usize) -> Option<f64> {
     facts.window_mean(&facts.run, facts.run.run.received.get(node)?)
 }
 
-fn title(facts: &Facts<'_>, all: &[usize]) -> String {
+/// The title.
+pub fn finding(facts: &Facts<'_>) -> String {
     let name = |node: usize| &facts.run.run.graph.nodes[node].name;
-    let means = all.iter().filter_map(|node| Some((window_mean(facts, *node)?, *node)));
+    let all = facts.receivers().into_iter();
+    let means = all.filter_map(|node| Some((window_mean(facts, node)?, node)));
     let mut means: Vec<(f64, usize)> = means.collect();
     means.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
     match means.as_slice() {

@@ -53,7 +53,7 @@ impl LabPoller {
             return;
         }
         let slot = Slot { number: 0, begin, end };
-        let outputs = self.state.outputs().all.len();
+        let outputs = self.state.outputs.all.len();
         let mut bin = LiveBin { slot, samples: vec![None; outputs], drops: 0 };
         for ((before, now), places) in before.iter().zip(&self.before).zip(&self.places) {
             let length_ps = now.at_ps.saturating_sub(before.at_ps);
@@ -69,7 +69,7 @@ impl LabPoller {
     }
 
     fn places(&self) -> Vec<Vec<Option<usize>>> {
-        let names = self.state.outputs().all.iter().enumerate();
+        let names = self.state.outputs.all.iter().enumerate();
         let known: BTreeMap<&str, usize> =
             names.map(|(place, output)| (output.name.as_str(), place)).collect();
         let of = |daemon: &Outputs| {

@@ -83,7 +83,8 @@ struct Current {
 ///
 /// Rows and notes are in concurrent maps, so that clients that read do not stop the run.
 pub struct LiveState {
-    outputs: Outputs,
+    /// The outputs in the order of a row.
+    pub outputs: Outputs,
     places: BTreeMap<End, usize>,
     rates: Vec<u64>,
     feeds: Vec<String>,
@@ -138,11 +139,6 @@ impl LiveState {
             noted: AtomicU64::new(0),
             current: Mutex::default(),
         }
-    }
-
-    /// The outputs in the order of a row.
-    pub const fn outputs(&self) -> &Outputs {
-        &self.outputs
     }
 
     fn current(&self) -> MutexGuard<'_, Current> {

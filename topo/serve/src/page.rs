@@ -154,7 +154,7 @@ fn ends(drawn: &Drawn, layout: &Layout) -> Markup {
     let (dot, bar) = (thick(&layout.sources), thick(&layout.ports));
     html! {
         @for (node, y) in &layout.sources {
-            @if let Some(output) = drawn.output_of(*node) {
+            @if let Some(output) = drawn.graph.output_of(*node) {
                 defs { @for (x, of) in subject { path data-s=(output) data-of=[of] d=(format!("M{x} {y:.1}h0")) {} } }
             }
         }
@@ -247,7 +247,7 @@ fn bar() -> Markup {
 /// The data for the script. `<` is written as an escape, so that no name ends the element.
 fn meta(subject: &PageSubject<'_>, drawn: &Drawn, state: &LiveState) -> String {
     let PageSubject { lab, record, .. } = *subject;
-    let names: Vec<&str> = state.outputs().all.iter().map(|output| output.name.as_str()).collect();
+    let names: Vec<&str> = state.outputs.all.iter().map(|output| output.name.as_str()).collect();
     let tau = lab.fabric.tau.as_ps().max(1) as f64;
     // Lines for several outputs follow those of the fabric.
     let lines = names.len()..drawn.graph.outputs.len();

@@ -186,7 +186,7 @@ async fn columns(State(site): At, Query(parameters): Query<Parameters>) -> Respo
     let rows = site.state.rows_from(parameters.from);
     let first = rows.first().map_or(parameters.from, |row| row.number);
     let mut octets = Vec::new();
-    for number in [first, rows.len() as u64, site.state.outputs().all.len() as u64] {
+    for number in [first, rows.len() as u64, site.state.outputs.all.len() as u64] {
         octets.extend((number as u32).to_le_bytes());
     }
     for row in rows {

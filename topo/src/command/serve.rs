@@ -131,7 +131,7 @@ fn open(
         "backend": back_end,
         "tau_ps": lab.fabric.tau.as_ps(),
         "stop_ps": record.is_none().then_some(lab.plan.stop.as_ps()),
-        "outputs": state.outputs().all.iter().map(|output| &output.name).collect::<Vec<_>>(),
+        "outputs": state.outputs.all.iter().map(|output| &output.name).collect::<Vec<_>>(),
     });
     let page = page::html(subject, &graph, state);
     let content = Content { page, run, topology, lab: record.cloned() };

@@ -128,7 +128,7 @@ fn expected(side: &Side<'_>) -> String {
 fn sent<'a>(facts: &'a Facts<'a>, side: &'a Side<'a>) -> Panel<'a> {
     const ROLES: [&str; 5] = ["run", "third", "fourth", "fifth", "signal"];
     let values = |node: usize| {
-        let output = side.run.output_of(node);
+        let output = side.run.graph.output_of(node);
         output.map_or(&[][..], |output| &side.run.series[output].sent[..])
     };
     // Named are those that send most over the run: beyond five, colours say nothing any more.
