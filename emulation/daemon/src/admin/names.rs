@@ -3,7 +3,7 @@
 
 use axum::http::header::HOST;
 use axum::http::{HeaderMap, HeaderName};
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
 /// The names of one server.
 #[derive(Clone, Debug)]
@@ -26,22 +26,17 @@ impl OwnNames {
 
     fn has(&self, host: &str) -> bool {
         if let Ok(asked) = host.parse::<SocketAddr>() {
-            return asked.port() == self.address.port() && self.is_own_address(asked.ip());
+            let own = self.address.ip();
+            // A server at all addresses accepts any address, since a page cannot choose the address that a name
+            // resolves to here.
+            let is_any = own.is_unspecified() && !asked.ip().is_multicast();
+            return asked.port() == self.address.port() && (is_any || asked.ip() == own);
         }
         let Some((name, port)) = host.rsplit_once(':') else { return false };
         let is = |own: &str| own.eq_ignore_ascii_case(name);
         let is_local = is("localhost") && self.address.ip().is_loopback();
         port == self.address.port().to_string()
             && (is_local || self.further.as_deref().is_some_and(is))
-    }
-
-    /// A server at all addresses accepts any address, since a page cannot choose the address that a name
-    /// resolves to here.
-    fn is_own_address(&self, asked: IpAddr) -> bool {
-        match self.address.ip().is_unspecified() {
-            true => !asked.is_multicast(),
-            false => asked == self.address.ip(),
-        }
     }
 }
 

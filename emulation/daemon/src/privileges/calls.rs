@@ -6,6 +6,7 @@
 use libc::*;
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, TargetArch, apply_filter};
 use std::env::consts::ARCH;
+use std::io::Error;
 
 /// By subject, the calls that are refused.
 const REFUSED: &[&[c_long]] = &[
@@ -39,15 +40,12 @@ pub fn refuse() -> Result<(), seccompiler::Error> {
     let no = SeccompAction::Errno(EPERM as u32);
     let filter = SeccompFilter::new(rules, SeccompAction::Allow, no, processor);
     let program = filter.and_then(BpfProgram::try_from)?;
+    // A kernel without seccomp filters. Source: seccomp(2), errors.
+    let is_unknown = |error: &Error| matches!(error.raw_os_error(), Some(ENOSYS | EINVAL));
     match apply_filter(&program) {
         Err(seccompiler::Error::Seccomp(error)) if is_unknown(&error) => Ok(()),
         applied => applied,
     }
-}
-
-/// Whether the kernel has no seccomp filters. Source: seccomp(2), errors.
-fn is_unknown(error: &std::io::Error) -> bool {
-    matches!(error.raw_os_error(), Some(ENOSYS | EINVAL))
 }
 
 #[cfg(test)]
