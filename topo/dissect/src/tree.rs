@@ -5,7 +5,7 @@ use super::digits::{hex, number, pair, text};
 use super::headers::*;
 use super::layer::{Field, Layer};
 use super::sink::{Check, Sink};
-use std::fmt::{self, Arguments};
+use std::fmt::Arguments;
 use std::io::Write as _;
 
 /// At most this many octets of a payload are shown.
@@ -216,7 +216,8 @@ impl Sink for TreeSink {
             self.checks.extend_from_slice(check.key.as_bytes());
             self.checks.extend_from_slice(b" ok");
         } else {
-            let (key, found, right) = (check.key, Octets(check.present), Octets(check.expected()));
+            let (key, found, right) =
+                (check.key, number_of(check.present), number_of(check.expected()));
             put(&mut self.body, format_args!("  BAD {found}, should be {right}\n"));
             put(&mut self.checks, format_args!("  {key} BAD {found}, should be {right}"));
             put(&mut self.wrongs, format_args!("  ✕ {key} is {found}, should be {right}\n"));
@@ -246,13 +247,8 @@ impl Sink for TreeSink {
 }
 
 /// Octets as one hexadecimal number, in wire order.
-struct Octets<'a>(&'a [u8]);
-
-impl fmt::Display for Octets<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("0x")?;
-        self.0.iter().try_for_each(|octet| write!(f, "{octet:02x}"))
-    }
+fn number_of(octets: &[u8]) -> String {
+    octets.iter().fold("0x".to_owned(), |number, octet| number + &format!("{octet:02x}"))
 }
 
 fn blanks(line: &mut Vec<u8>, count: usize) {

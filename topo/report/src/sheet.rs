@@ -66,23 +66,19 @@ impl Sheet {
     }
 }
 
-/// The style of a picture on white paper, without variables, because drawing programs
-/// do not support them.
-fn style() -> String {
-    palette::resolved(&(palette::rules() + STYLE))
-}
-
 /// A picture as a document of its own.
 pub fn document(sheet: &Sheet, title: &str, about: &str, picture: &Picture) -> String {
     let Sheet { width, .. } = sheet;
     let height = picture.height.ceil();
+    // On white paper, and without variables, because drawing programs do not support them.
+    let style = palette::resolved(&(palette::rules() + STYLE));
     let wide = f64::from(sheet.millimetres.unwrap_or_default());
     let document = html! {
         svg xmlns="http://www.w3.org/2000/svg" width=(format!("{wide}mm")) height=(format!("{:.2}mm", wide * height / width))
             viewBox=(format!("0 0 {width} {height}")) role="img" {
             title { (title) }
             desc { (about) }
-            style { (PreEscaped(style())) }
+            style { (PreEscaped(style)) }
             rect class="paper" width=(width) height=(height) {}
             (picture.body)
         }
