@@ -18,7 +18,9 @@ pub struct FidelityBin {
     pub t_ps: u64,
     /// Length of the bin.
     pub dt_ps: u64,
-    /// Wall time that it took.
+    /// Number of the worker's process; the launcher fills it in.
+    pub worker: u32,
+    /// Wall time that it took, in nanoseconds.
     pub wall_ns: u64,
     /// Departures in it.
     pub departures: u64,
@@ -141,6 +143,7 @@ impl Timeline {
             rows.push(FidelityBin {
                 t_ps: bin.begin.as_ps(),
                 dt_ps: end.since(bin.begin).as_ps(),
+                worker: 0,
                 wall_ns,
                 departures: bin.departures,
                 late_ps_p50: fabric_ps(bin.late_ns.value_at_quantile(0.5)),

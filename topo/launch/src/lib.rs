@@ -7,7 +7,7 @@ use capture::CapturePlan;
 use emulation::recorder::Recording;
 use emulation::recorder::snapshot::BinSnapshot;
 use proto::units::Instant;
-use results::run_directory::FidelityRow;
+use results::run_directory::FidelityBin;
 use results::run_directory::result::{Fidelity, OnCables};
 use scenario::Scenario;
 use scenario::render::Lab;
@@ -97,7 +97,7 @@ pub struct Outcome {
     /// Why the host did not keep up, one sentence each.
     pub reasons: Vec<String>,
     /// Lateness and losses over time.
-    pub timeline: Vec<FidelityRow>,
+    pub timeline: Vec<FidelityBin>,
     /// Frames that ended or were in flight on cables.
     pub on_cables: OnCables,
     /// Links by kind of cable.

@@ -7,7 +7,7 @@ use crate::run_directory::sealed::Sealed;
 use emulation::recorder::Recording;
 use proto::units::Instant;
 use scenario::inventory::{Fabric, FlowNames};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -19,6 +19,7 @@ mod sealed;
 mod tables;
 pub mod topology;
 
+pub use emulation::fidelity::FidelityBin;
 pub use sealed::FileSummary;
 
 /// The input of a run directory.
@@ -29,7 +30,7 @@ pub struct RunRecord<'a> {
     /// The recordings, one for each worker.
     pub recordings: &'a [Recording],
     /// Lateness of live workers; empty on the virtual clock.
-    pub fidelity: &'a [FidelityRow],
+    pub fidelity: &'a [FidelityBin],
     /// Events of the laboratory itself.
     pub remarks: &'a [Remark],
     /// True to write all events without a limit.
@@ -42,31 +43,6 @@ impl<'a> RunRecord<'a> {
         let flows = readings.flat_map(|reading| &reading.flows);
         FlowNames::new(self.fabric, flows.map(|flow| flow.flow))
     }
-}
-
-/// One row of `fidelity.csv`: a worker over one bin.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FidelityRow {
-    /// Begin of the bin, fabric picoseconds.
-    pub t_ps: u64,
-    /// Its length.
-    pub dt_ps: u64,
-    /// Which worker.
-    pub worker: u32,
-    /// Wall time the bin took, nanoseconds.
-    pub wall_ns: u64,
-    /// Departures in it.
-    pub departures: u64,
-    /// Median lateness, fabric picoseconds.
-    pub late_ps_p50: u64,
-    /// 99th percentile of lateness.
-    pub late_ps_p99: u64,
-    /// Greatest lateness.
-    pub late_ps_max: u64,
-    /// Frames that the carrying sockets lost.
-    pub lost: u64,
-    /// CPU time used, thousandths of a core.
-    pub cpu_permille: u64,
 }
 
 /// An event of the laboratory, not of a device.

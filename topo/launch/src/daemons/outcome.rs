@@ -12,7 +12,7 @@ use emulation::timer::Priority;
 use emulation::wiring::LinkWiring;
 use proto::counters::DropReason;
 use proto::frame::Frame;
-use results::run_directory::FidelityRow;
+use results::run_directory::FidelityBin;
 use results::run_directory::result::{Fidelity, OnCables};
 use scenario::run::Cables;
 use std::collections::BTreeMap;
@@ -95,24 +95,12 @@ fn scheduling(session: &Session, reports: &[Report]) -> String {
     format!("{fifo} of {workers} workers with real-time priority{awake}")
 }
 
-fn timeline(reports: &[Report]) -> Vec<FidelityRow> {
-    let rows = reports.iter().flat_map(|report| {
-        report.timeline.iter().map(|bin| FidelityRow {
-            t_ps: bin.t_ps,
-            dt_ps: bin.dt_ps,
-            worker: report.process as u32,
-            wall_ns: bin.wall_ns,
-            departures: bin.departures,
-            late_ps_p50: bin.late_ps_p50,
-            late_ps_p99: bin.late_ps_p99,
-            late_ps_max: bin.late_ps_max,
-            lost: bin.lost,
-            cpu_permille: bin.cpu_permille,
-        })
-    });
-    let mut rows: Vec<FidelityRow> = rows.collect();
-    rows.sort_by_key(|row| (row.t_ps, row.worker));
-    rows
+fn timeline(reports: &[Report]) -> Vec<FidelityBin> {
+    let of = |report: &Report| {
+        let worker = report.process as u32;
+        report.timeline.clone().into_iter().map(move |bin| FidelityBin { worker, ..bin })
+    };
+    reports.iter().flat_map(of).collect()
 }
 
 fn on_cables(job: &Job<'_>, reports: &[Report]) -> OnCables {

@@ -1,7 +1,7 @@
 //! Reads the tables of a run directory into series by bin.
 
 use super::{Envelope, ReportError, Run, Throttle, content, open};
-use results::run_directory::FidelityRow;
+use results::run_directory::FidelityBin;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
@@ -124,7 +124,7 @@ pub fn rates(run: &mut Run, file: &Path) -> Result<(), ReportError> {
 
 /// `fidelity.csv`: lateness of the worst worker; it has no rows on the virtual clock.
 pub fn lateness(run: &mut Run, file: &Path) -> Result<(), ReportError> {
-    each(file, |row: FidelityRow| {
+    each(file, |row: FidelityBin| {
         run.lateness.resize(run.bins, f64::NAN);
         let bin = run.bin_at(row.t_ps + row.dt_ps / 2);
         let late = run.in_tau(row.late_ps_p99);

@@ -5,7 +5,7 @@ use super::trace::{Track, Unit};
 use super::tracks::Tracks;
 use crate::ReportError;
 use crate::data::tables::{self, PortRow, QueueRow, RateRow};
-use results::run_directory::FidelityRow;
+use results::run_directory::FidelityBin;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -92,7 +92,7 @@ pub fn rates(folder: &Path, tracks: &mut Tracks<'_>) -> Result<(), ReportError> 
 /// `fidelity.csv`: the lateness of workers, in fabric time.
 pub fn lateness(folder: &Path, tracks: &mut Tracks<'_>) -> Result<(), ReportError> {
     let mut counters: BTreeMap<u32, [Track; 2]> = BTreeMap::new();
-    tables::each(&folder.join("fidelity.csv"), |row: FidelityRow| {
+    tables::each(&folder.join("fidelity.csv"), |row: FidelityBin| {
         let [late, lost] = *counters.entry(row.worker).or_insert_with(|| {
             let worker = tracks.worker(u64::from(row.worker));
             let late = tracks.trace.counter(worker, "lateness, p99", &Unit::Nanoseconds);
