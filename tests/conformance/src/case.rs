@@ -141,7 +141,8 @@ macro_rules! bail {
 /// Fails with what the arguments of [`format!`] say unless the condition holds.
 macro_rules! ensure {
     ($condition:expr, $($message:tt)+) => {
-        if !$condition {
+        let holds: bool = $condition;
+        if !holds {
             $crate::case::bail!($($message)+);
         }
     };

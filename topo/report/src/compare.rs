@@ -100,7 +100,8 @@ pub fn table(sides: &[Side]) -> String {
     let mut row = |title: String, cells: Vec<String>| {
         table.add_row(std::iter::once(title).chain(cells).collect::<Vec<_>>());
     };
-    let facts: [(&str, fn(&RunResult) -> String); 4] = [
+    type Text = fn(&RunResult) -> String;
+    let facts: [(&str, Text); 4] = [
         ("verdict", |result| word(result.verdict).to_owned()),
         ("scheme", |result| result.scheme.clone()),
         ("substrate", |result| result.backend.clone()),

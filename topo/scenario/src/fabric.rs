@@ -164,9 +164,11 @@ pub fn read(fields: &Fields<'_>) -> Option<FabricSettings> {
     let sl2vl = sl2vl(fields, link.shares());
     // A missing link or route that has been reported also makes nodes unreachable: report it once.
     let is_sound = fields.problems.borrow().iter().count() == faults_before;
-    let waits = is_sound
-        .then(|| reachability::check(fields, &link.control, &topology, &forwarding))
-        .unwrap_or_default();
+    let waits = if is_sound {
+        reachability::check(fields, &link.control, &topology, &forwarding)
+    } else {
+        Default::default()
+    };
     Some(FabricSettings {
         technology,
         topology,

@@ -83,9 +83,9 @@ struct Site {
 
 impl Site {
     /// The lab, or the answer that there is none.
-    fn lab(&self) -> Result<LabRecord, Response> {
+    fn lab(&self) -> Result<LabRecord, (StatusCode, &'static str)> {
         let missing = (StatusCode::NOT_FOUND, "this is a run, not a lab\n");
-        self.content.lab.clone().ok_or_else(|| missing.into_response())
+        self.content.lab.clone().ok_or(missing)
     }
 }
 
@@ -208,7 +208,7 @@ async fn live(State(site): At) -> Response {
 
 /// The metrics of all daemons of the lab, for Prometheus.
 async fn metrics(State(site): At) -> Result<Response, Response> {
-    let record = site.lab()?;
+    let record = site.lab().map_err(IntoResponse::into_response)?;
     let pages = apart(move || client::metrics(&record)).await?;
     Ok(([(header::CONTENT_TYPE, EXPOSITION)], exposition::merge(&pages)).into_response())
 }
@@ -222,7 +222,7 @@ async fn perform(
     if !site.access.is_token(parameters.token.as_deref()) {
         return Err(forbidden());
     }
-    let record = site.lab()?;
+    let record = site.lab().map_err(IntoResponse::into_response)?;
     let Json(action) = action.map_err(IntoResponse::into_response)?;
     let done = apart(move || action.perform(&record)).await?;
     site.state.add_note("act", &done);

@@ -22,8 +22,11 @@ enum Kind {
     Level,
 }
 
+/// Reads one value of a lane.
+type Reading = fn(&LaneCounters) -> f64;
+
 /// The metrics of a lane: family, kind and value.
-const LANES: &[(Family, Kind, fn(&LaneCounters) -> f64)] = &[
+const LANES: &[(Family, Kind, Reading)] = &[
     (families::TRANSMITTED_BYTES, Total, |lane| lane.tx_bytes as f64),
     (families::TRANSMITTED_PACKETS, Total, |lane| lane.tx_frames as f64),
     (families::RECEIVED_BYTES, Total, |lane| lane.rx_bytes as f64),

@@ -108,7 +108,7 @@ pub fn no_credit(on: Level) -> Finding {
 pub fn blocked_lane(on: Level) -> Finding {
     let record = RUN.on(on)?;
     let (from, to) = WITHHELD;
-    let octets = record.on_lane(2, 1, (from, to)) as u64 * 2074;
+    let octets = record.on_lane(2, 1, (from, to)) * 2074;
     let line = to.since(from).as_ps() / Duration::from_ns(800).as_ps();
     let permille = octets * 1_000 / line;
     ensure!(permille >= 970, "VL1 had {permille} ‰ of the line beside a blocked VL0");
@@ -230,7 +230,7 @@ pub fn damaged_flow_control(on: Level) -> Finding {
 pub fn management_lane(on: Level) -> Finding {
     let record = RUN.on(on)?;
     let (from, to) = FLOOD;
-    let flooded = record.on_lane(2, 15, (from, to)) as u64;
+    let flooded = record.on_lane(2, 15, (from, to));
     let lost: u64 =
         [1, 4].map(|port| record.drops(port, DropReason::ManagementOverrun)).iter().sum();
     same("VL15 packets sent or counted", flooded + lost, 2 * u64::from(FLOOD_PACKETS))?;

@@ -110,7 +110,7 @@ fn short_storm(record: &Record) -> Finding {
     let (begun, _) = told(record, 2);
     ensure!(begun.is_empty(), "a storm was found at {begun:?}");
     same("frames during the storm", record.data_within(2, LOSSLESS, SHORT), 0)?;
-    let after = record.data_within(2, LOSSLESS, (SHORT.1, CALM)) as u64;
+    let after = record.data_within(2, LOSSLESS, (SHORT.1, CALM));
     same("frames after it", after, SHARED_FRAMES)?;
     same("losses", record.lost(2), "nothing")?;
     Ok(format!("30 ms of storm: none found, {after} frames later, 0 lost"))
@@ -133,9 +133,9 @@ pub fn dropping(on: Level) -> Finding {
     let asked = record.asked(3, LOSSLESS);
     let after: Vec<u16> = asked.iter().filter(|(at, _)| *at >= begun[0]).map(|(_, t)| *t).collect();
     ensure!(after == [0], "upstream receives {after:?} once it was found, expected XON");
-    let beside = record.data_within(4, 1, (LATER, CALM)) as u64;
+    let beside = record.data_within(4, 1, (LATER, CALM));
     same("frames of another priority", beside, BESIDE)?;
-    let beside = record.data_within(5, LOSSLESS, (LATER, CALM)) as u64;
+    let beside = record.data_within(5, LOSSLESS, (LATER, CALM));
     same("frames to another port", beside, BESIDE)?;
     Ok(format!("found after {}; {dropped} frames dropped as wd_drop; others whole", in_ms(waited)))
 }
@@ -256,7 +256,7 @@ pub fn forwarding(on: Level) -> Finding {
     ensure!(begun.len() == 1 && over.len() == 1, "found at {begun:?}, over at {over:?}");
     let early = record.data_within(2, LOSSLESS, (STORM.0, begun[0]));
     same("frames that leave before it is found", early, 0)?;
-    let during = record.data_within(2, LOSSLESS, (begun[0], STORM.1)) as u64;
+    let during = record.data_within(2, LOSSLESS, (begun[0], STORM.1));
     same("frames that leave in the storm", during, SHARED_FRAMES + LATER_FRAMES)?;
     same("frames that leave a paused queue afterwards", record.data_within(2, LOSSLESS, OBEYS), 0)?;
     same("frames in all", record.data(2, LOSSLESS).total(), during + 1)?;

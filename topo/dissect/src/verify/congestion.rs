@@ -57,7 +57,10 @@ impl Congestion {
         let Some(entry) = entry(&mut self.last, flow, FLOWS_MAX) else {
             return check.not_checked("CNPs of more flows than are followed at once");
         };
-        let Entry::Occupied(mut last) = entry else { return drop(entry.insert_entry(seen.at_ns)) };
+        let Entry::Occupied(mut last) = entry else {
+            entry.insert_entry(seen.at_ns);
+            return;
+        };
         let apart = Duration::from_ns(seen.at_ns.saturating_sub(last.insert(seen.at_ns)));
         self.closest = Some(self.closest.map_or(apart, |closest| closest.min(apart)));
         // The file counts whole nanoseconds.

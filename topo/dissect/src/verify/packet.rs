@@ -118,7 +118,9 @@ impl PacketHeaders {
 }
 
 /// The addresses, and in RoCEv2 DSCP and ECN.
-fn network(octets: &[u8], layout: &Layout) -> Option<(Ipv6Addr, Ipv6Addr, Option<(Dscp, Ecn)>)> {
+type Addressing = (Ipv6Addr, Ipv6Addr, Option<(Dscp, Ecn)>);
+
+fn network(octets: &[u8], layout: &Layout) -> Option<Addressing> {
     let network = &octets[layout.network_at..];
     Some(match layout.network {
         Network::Global => {

@@ -163,6 +163,9 @@ pub fn each<T: DeserializeOwned>(
 /// All rows of a small table.
 pub fn all<T: DeserializeOwned>(file: &Path) -> Result<Vec<T>, ReportError> {
     let mut rows = Vec::new();
-    each(file, |row| Ok(rows.push(row)))?;
+    each(file, |row| {
+        rows.push(row);
+        Ok(())
+    })?;
     Ok(rows)
 }

@@ -150,8 +150,8 @@ fn sent<'a>(facts: &'a Facts<'a>, side: &'a Side<'a>) -> Panel<'a> {
     for place in (0..order.len()).rev() {
         panel.group(Stroke::Lines, format!("thick {}", ROLES[place]), [place]);
     }
-    for place in 0..order.len() {
-        panel.label(place, format!("sent by {}", panel.series[place].name), ROLES[place], 2);
+    for (place, role) in ROLES.iter().enumerate().take(order.len()) {
+        panel.label(place, format!("sent by {}", panel.series[place].name), role, 2);
     }
     panel
 }

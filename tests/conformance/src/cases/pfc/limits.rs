@@ -269,7 +269,7 @@ pub fn asymmetric(on: Level) -> Finding {
     // A lossy priority loses what it may not share.
     same("losses of the input", record.lost(5), "buffer_full 6")?;
     let out: u64 = (0..8).map(|p| record.data_within(6, p, (RELEASED, Instant::NEVER))).sum();
-    same("frames out afterwards", out as u64, 8 * SHARED_FRAMES + 2)?;
+    same("frames out afterwards", out, 8 * SHARED_FRAMES + 2)?;
     Ok("pauses of all eight priorities are obeyed; PFC is sent for 3 and 4 alone".into())
 }
 

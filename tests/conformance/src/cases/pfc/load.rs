@@ -134,7 +134,7 @@ static THROTTLED: Shared<Record> = Shared::new(|on| {
 pub fn throttled_to_ninety(on: Level) -> Finding {
     let record = THROTTLED.on(on)?;
     let line = BUSY.1.since(BUSY.0).as_ps() / FRAME_TIME.as_ps();
-    let share = |port| record.data_within(port, LOSSLESS, BUSY) as u64 * 1_000 / line;
+    let share = |port| record.data_within(port, LOSSLESS, BUSY) * 1_000 / line;
     let (paused, free) = (share(2), share(4));
     ensure!((870..=930).contains(&paused), "priority 3 has {paused} ‰ of the line");
     ensure!(free >= 980, "priority 3 of another port has {free} ‰ of its line");
