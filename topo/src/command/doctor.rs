@@ -80,8 +80,11 @@ fn checks() -> Vec<Check> {
     CHECKS.iter().map(|(what, check)| Check { what, ..check() }).collect()
 }
 
+/// Performs one check.
+type Examine = fn() -> Check;
+
 /// Every check: its name, and the function that makes it.
-const CHECKS: &[(&str, fn() -> Check)] = &[
+const CHECKS: &[(&str, Examine)] = &[
     ("kernel", scheduling::kernel),
     ("cores", scheduling::cores),
     ("real-time priority", scheduling::priority),
