@@ -151,12 +151,13 @@ impl Duration {
 }
 
 macro_rules! operators {
-    ($($left:ident: $operator:ident<$right:ty>, $method:ident, $value:expr;)*) => {
+    ($($left:ident: $operator:ident<$right:ty>, $method:ident, |$a:ident, $b:ident| $value:expr;)*) => {
         $(impl $operator<$right> for $left {
             type Output = $left;
-            fn $method(self, right: $right) -> $left {
-                let value: fn($left, $right) -> u64 = $value;
-                $left(value(self, right))
+            #[inline]
+            fn $method(self, $b: $right) -> $left {
+                let $a = self;
+                $left($value)
             }
         })*
     };

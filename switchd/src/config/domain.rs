@@ -9,15 +9,15 @@ use serde::{Deserialize, Serialize};
 proto::words! {
     /// How a port defends one priority of the domain.
     pub enum Defence {
-        /// The priority is no congestion notification priority here: nobody is notified of its queue, no
-        /// tag is touched.
+        /// The priority is no congestion notification priority here: its congestion points send no message,
+        /// and tags stay as they are.
         Disabled = "disabled",
-        /// The neighbour is outside: what it sends on this priority goes on with the alternate one, and
-        /// what it is sent has no CN-TAG.
+        /// The neighbour is outside the domain: frames from it on this priority take the alternate priority,
+        /// and frames to it have no CN-TAG.
         Edge = "edge",
-        /// The neighbour is inside and knows no CN-TAGs: priorities are kept, tags removed.
+        /// The neighbour is inside the domain and does not support CN-TAGs: priorities are kept, tags removed.
         Interior = "interior",
-        /// The neighbour is inside and knows CN-TAGs: priorities and tags are kept.
+        /// The neighbour is inside the domain and supports CN-TAGs: priorities and tags are kept.
         InteriorReady = "interior-ready",
     }
 }
@@ -77,8 +77,7 @@ impl DomainConfig {
 }
 
 impl Default for DomainConfig {
-    /// All priorities take part and nothing is touched: whether anybody is notified is then up to the
-    /// scheme alone.
+    /// All priorities take part, and priorities and tags are kept. The scheme alone decides about messages.
     fn default() -> DomainConfig {
         DomainConfig::new(u8::MAX, Defence::InteriorReady)
     }
