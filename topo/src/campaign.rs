@@ -15,10 +15,10 @@ use results::run_directory::result::RunResult;
 use scenario::Scenario;
 use scenario::files::Loaded;
 use scenario::render::render;
+use search::parallel::map_in_parallel;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 mod sums;
 
@@ -111,24 +111,15 @@ impl Campaign {
 
     /// Independent runs, `at_once` of them at the same time. They are printed in the order of the tasks.
     fn side_by_side<'a>(&self, tasks: &'a [Task], at_once: usize, threads: usize) -> Vec<Run<'a>> {
-        let next = AtomicUsize::new(0);
         let endings: DashMap<usize, Ending> = DashMap::new();
         let shown = Mutex::new(0);
-        std::thread::scope(|scope| {
-            for _ in 0..at_once.min(tasks.len()) {
-                scope.spawn(|| {
-                    loop {
-                        let index = next.fetch_add(1, Ordering::Relaxed);
-                        let Some(task) = tasks.get(index) else { return };
-                        let ending = self.perform(task, threads, true);
-                        endings.insert(index, ending);
-                        let mut shown = shown.lock().expect("printing does not panic");
-                        while let Some(ending) = endings.get(&shown) {
-                            self.show(&ending, &tasks[*shown]);
-                            *shown += 1;
-                        }
-                    }
-                });
+        let indexes: Vec<usize> = (0..tasks.len()).collect();
+        map_in_parallel(&indexes, at_once, |index| {
+            endings.insert(*index, self.perform(&tasks[*index], threads, true));
+            let mut shown = shown.lock().expect("printing does not panic");
+            while let Some(ending) = endings.get(&shown) {
+                self.show(&ending, &tasks[*shown]);
+                *shown += 1;
             }
         });
         let run = |(index, task)| Some((task, endings.remove(&index)?.1));
@@ -144,9 +135,7 @@ impl Campaign {
         };
         let mut experiment = perform(scenario, conditions, quiet)?;
         // The files are written, and the summary needs only ports: the rest is freed early.
-        for recording in &mut experiment.outcome.recordings {
-            recording.edges.clear();
-        }
+        experiment.outcome.recordings.iter_mut().for_each(|recording| recording.edges.clear());
         Ok(Box::new(experiment))
     }
 

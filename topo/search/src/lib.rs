@@ -1,6 +1,6 @@
 //! Many runs: a sweep over keys of a scenario, and the search for good parameters.
 
-mod parallel;
+pub mod parallel;
 pub mod sweep;
 mod table;
 pub mod tune;

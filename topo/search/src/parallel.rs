@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 /// The results of `perform` for all `tasks`, in the order of the tasks, on at most `threads` threads.
-pub(crate) fn map_in_parallel<T: Sync, R: Send>(
+pub fn map_in_parallel<T: Sync, R: Send>(
     tasks: &[T],
     threads: usize,
     perform: impl Fn(&T) -> R + Sync,

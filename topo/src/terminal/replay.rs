@@ -29,12 +29,10 @@ pub fn text(account: &Account) -> String {
         .filter(|_| account.verdict == Verdict::Inconclusive)
         .map(|by| format!("  again with --set run.dilate={by}, which should hold on this host"));
     lines.extend(again);
-    if account.capture_dropped > 0 {
-        let dropped = account.capture_dropped;
-        lines.push(format!(
-            "  capture  dropped {dropped} frames: the figures in the table are too small"
-        ));
-    }
+    let dropped = Some(account.capture_dropped).filter(|count| *count > 0);
+    lines.extend(dropped.map(|count| {
+        format!("  capture  dropped {count} frames: the figures in the table are too small")
+    }));
     lines.extend(account.capture.iter().map(|file| format!("  capture  {}", file.display())));
     lines.join("\n") + "\n"
 }

@@ -41,11 +41,11 @@ pub fn text(experiment: &Experiment) -> String {
     lines.extend(result.deadlocks.iter().map(deadlock));
     lines.extend(headroom_alarm(&result.headroom_alarms));
     lines.extend(experiment.outcome.reasons.iter().map(|reason| format!("  ◐ {reason}")));
-    if result.verdict == Verdict::Inconclusive
-        && let Some(dilation) = result.fidelity.suggested_dilation
-    {
-        lines.push(format!("  again with --dilate {dilation}, which should hold on this host"));
-    }
+    let is_inconclusive = result.verdict == Verdict::Inconclusive;
+    let again = result.fidelity.suggested_dilation.filter(|_| is_inconclusive);
+    lines.extend(
+        again.map(|by| format!("  again with --dilate {by}, which should hold on this host")),
+    );
     let failed = result.expectations.iter().filter(|e| e.verdict == Verdict::Fail);
     lines.extend(failed.map(|failed| format!("  ✕ {}", failure(experiment, failed))));
     lines.join("\n") + "\n"
