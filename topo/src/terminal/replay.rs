@@ -30,9 +30,8 @@ pub fn text(account: &Account) -> String {
         .map(|by| format!("  again with --set run.dilate={by}, which should hold on this host"));
     lines.extend(again);
     let dropped = Some(account.capture_dropped).filter(|count| *count > 0);
-    lines.extend(dropped.map(|count| {
-        format!("  capture  dropped {count} frames: the figures in the table are too small")
-    }));
+    let text = |n| format!("  capture  dropped {n} frames: the figures in the table are too small");
+    lines.extend(dropped.map(text));
     lines.extend(account.capture.iter().map(|file| format!("  capture  {}", file.display())));
     lines.join("\n") + "\n"
 }

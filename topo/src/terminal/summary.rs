@@ -43,9 +43,8 @@ pub fn text(experiment: &Experiment) -> String {
     lines.extend(experiment.outcome.reasons.iter().map(|reason| format!("  ◐ {reason}")));
     let is_inconclusive = result.verdict == Verdict::Inconclusive;
     let again = result.fidelity.suggested_dilation.filter(|_| is_inconclusive);
-    lines.extend(
-        again.map(|by| format!("  again with --dilate {by}, which should hold on this host")),
-    );
+    let text = |by| format!("  again with --dilate {by}, which should hold on this host");
+    lines.extend(again.map(text));
     let failed = result.expectations.iter().filter(|e| e.verdict == Verdict::Fail);
     lines.extend(failed.map(|failed| format!("  ✕ {}", failure(experiment, failed))));
     lines.join("\n") + "\n"
