@@ -112,6 +112,7 @@ impl Nic {
     }
 
     /// Delivers one frame to the adapter. On InfiniBand this frees its input buffer as of `arrived`.
+    #[inline]
     fn hand_over(&mut self, frame: Frame, headers: &FrameHeaders, arrived: Instant, now: Instant) {
         let outcome = self.adapter.receive(&ReceivedFrame { frame: &frame, headers, arrived }, now);
         let (lane, size) = (headers.lane, headers.size);

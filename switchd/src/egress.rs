@@ -374,23 +374,23 @@ impl Egress {
     /// Makes the last changes to a frame that leaves: marking, lane and link CRC.
     fn put_on_line(
         &mut self,
-        stored: Stored,
+        mut stored: Stored,
         queue: QueueId,
         grant: &Grant<Offer>,
         occupancy: Occupancy,
         context: &mut Context<'_>,
     ) -> Frame {
-        let Stored { mut frame, mut headers, input_lane, group, .. } = stored;
+        let headers = &mut stored.headers;
         if let Some(service) = self.service.as_mut().filter(|_| headers.class == FrameClass::Data) {
-            service.on_start(frame.line_size(), grant.start);
+            service.on_start(stored.frame.line_size(), grant.start);
         }
         let sample = self.sample(queue, occupancy, context.port, grant.held_since);
         let last = queue.input.index() * self.lanes.len() + queue.lane.index();
         let lane = &mut self.lanes[queue.lane.index()];
-        let marking = lane.point.on_dequeue(&headers, &sample, context.now);
-        let mark = marking::decide(marking, self.technology, &mut headers);
+        let marking = lane.point.on_dequeue(headers, &sample, context.now);
+        let mark = marking::decide(marking, self.technology, headers);
         context.count(mark, &sample, queue.lane);
-        marking::write(&headers, queue.lane, &mut frame);
+        marking::write(headers, queue.lane, &mut stored.frame);
         lane.last_departure = Some(grant.end);
         lane.stalled_before = grant.held_since;
         if grant.held_since.is_some() {
@@ -398,6 +398,7 @@ impl Egress {
         }
         let waited = lane.last_stall.filter(|stall| *stall >= self.queue_departure[last]);
         self.queue_departure[last] = grant.end;
+        let Stored { frame, headers, input_lane, group, .. } = stored;
         let (size, end) = (headers.size, grant.end);
         self.under_way = Some(UnderWay { queue, input_lane, size, end, group, waited });
         frame

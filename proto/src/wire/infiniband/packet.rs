@@ -7,7 +7,7 @@ pub mod builder;
 pub use builder::{EmitError, PacketBuilder};
 
 use super::envelope::{self, ICRC_LEN, VCRC_LEN, bth_offset, carried_icrc, carried_vcrc};
-use super::{Bth, ExtendedHeaders, Grh, Lrh, Transport};
+use super::{Bth, ExtendedHeaders, Grh, LinkNextHeader, Lrh, Transport};
 use crate::wire::error::{ParseError, Reason};
 use bytes::BytesMut;
 
@@ -41,9 +41,9 @@ impl<'a> Packet<'a> {
     /// A truncated layer, a length (PktLen, GRH PayLen, PadCnt) that disagrees with the octets, an unknown
     /// version, or a GRH whose next header is not a BTH.
     pub fn parse(octets: &'a [u8]) -> Result<Packet<'a>, ParseError> {
-        let headers = headers_and_transport(octets)?;
+        let transport = Packet::transport(octets)?;
         let (lrh, vcrc) = (Lrh::parse(octets)?, carried_vcrc(octets));
-        let Some((grh, Transport { bth, extended, payload, pad })) = headers else {
+        let Some(Transport { bth, extended, payload, pad }) = transport else {
             let (extended, payload) =
                 (ExtendedHeaders::NONE, &octets[Lrh::LEN..octets.len() - VCRC_LEN]);
             return Ok(Packet {
@@ -57,6 +57,8 @@ impl<'a> Packet<'a> {
                 vcrc,
             });
         };
+        let is_global = lrh.next_header == LinkNextHeader::Global;
+        let grh = is_global.then(|| parse_grh(octets)).transpose()?;
         let (bth, icrc) = (Some(bth), Some(carried_icrc(octets)));
         Ok(Packet { lrh, grh, bth, extended, payload, pad, icrc, vcrc })
     }
@@ -66,7 +68,13 @@ impl<'a> Packet<'a> {
     /// # Errors
     /// As [`Packet::parse`].
     pub fn transport(octets: &'a [u8]) -> Result<Option<Transport<'a>>, ParseError> {
-        Ok(headers_and_transport(octets)?.map(|(_, transport)| transport))
+        envelope::check(octets)?;
+        let Some(offset) = bth_offset(octets)? else { return Ok(None) };
+        if offset > Lrh::LEN {
+            parse_grh(octets)?;
+        }
+        let end = octets.len() - ICRC_LEN - VCRC_LEN;
+        Transport::parse(&octets[offset..end], offset).map(Some)
     }
 
     /// Length on the wire in octets, LRH to VCRC.
@@ -97,18 +105,6 @@ impl<'a> Packet<'a> {
         octets.extend_from_slice(&self.vcrc.to_le_bytes());
         octets
     }
-}
-
-/// Checks the envelope and parses GRH and transport part; `None` if the packet is raw.
-#[inline]
-fn headers_and_transport(
-    octets: &[u8],
-) -> Result<Option<(Option<Grh>, Transport<'_>)>, ParseError> {
-    envelope::check(octets)?;
-    let Some(offset) = bth_offset(octets)? else { return Ok(None) };
-    let grh = (offset > Lrh::LEN).then(|| parse_grh(octets)).transpose()?;
-    let end = octets.len() - ICRC_LEN - VCRC_LEN;
-    Ok(Some((grh, Transport::parse(&octets[offset..end], offset)?)))
 }
 
 fn parse_grh(octets: &[u8]) -> Result<Grh, ParseError> {
