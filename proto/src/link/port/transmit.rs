@@ -12,7 +12,7 @@ use crate::link::credit::LinkState;
 use crate::link::flow_control::FlowControl;
 use crate::units::Instant;
 use crate::wire::infiniband::flow_control_packet::FlowControlPacket;
-use smallvec::SmallVec;
+use std::array;
 
 impl LinkPort {
     /// The next frame to leave, if the line is free at `now` and a frame may leave. A flow-control frame
@@ -50,15 +50,15 @@ impl LinkPort {
             self.state.counters_mut(VirtualLane::MANAGEMENT).ctl_tx += 1;
             return Some(self.take_line(VirtualLane::MANAGEMENT, None, head));
         }
-        // By rank among the eligible lanes; an array over all lanes would cost its initialisation at each poll.
-        let mut heads = SmallVec::<[Head<S::Offer>; 15]>::new();
+        // `from_fn` writes only the tags; a constant of this type would be copied whole at each poll.
+        let mut heads: [Option<Head<S::Offer>>; 15] = array::from_fn(|_| None);
         let mut eligible = 0u16;
         let data_lanes = (0..self.flow.lanes()).map(VirtualLane::truncate);
         for lane in data_lanes.filter(|lane| is_occupied(*lane)) {
             let Some(head) = source.head(lane, now) else { continue };
             if self.flow.may_start(lane, head.size, now) {
                 eligible |= 1 << lane.index();
-                heads.push(head);
+                heads[lane.index()] = Some(head);
             } else {
                 self.hold(lane, head.ready.max(self.state.line.free_at()), log);
             }
@@ -66,9 +66,9 @@ impl LinkPort {
         if eligible == 0 {
             return None;
         }
-        let rank = |lane: VirtualLane| (eligible & ((1 << lane.index()) - 1)).count_ones() as usize;
-        let lane = self.flow.serve(eligible, |lane| heads[rank(lane)].size)?;
-        let head = heads.swap_remove(rank(lane));
+        let size = |lane: VirtualLane| heads[lane.index()].as_ref().map(|head| head.size);
+        let lane = self.flow.serve(eligible, |lane| size(lane).unwrap_or_default())?;
+        let head = heads[lane.index()].take()?;
         Some(self.grant_data(lane, head, log))
     }
 
