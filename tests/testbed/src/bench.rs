@@ -267,6 +267,12 @@ impl<D: Device + ?Sized> Bench<D> {
         }
     }
 
+    /// Every frame that `port` has sent, those on its line and its cable included.
+    pub fn departed(&self, port: u8) -> impl Iterator<Item = &Frame> {
+        let flying = &self.flying[usize::from(port) - 1].out;
+        self.line(port).chain(flying).map(|sent| &sent.frame)
+    }
+
     /// Events of this kind that have happened: when, at which port, of which lane or priority.
     pub fn told(&self, is: impl Fn(&EventKind) -> bool) -> Vec<(Instant, u8, u8)> {
         let of_kind = self.events.iter().filter(|event| is(&event.kind));

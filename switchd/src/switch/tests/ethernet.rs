@@ -1,6 +1,8 @@
 //! Ethernet: frames through a switch unchanged, marked, flooded, refused; what cannot be configured.
 
-use super::bench::{Bench, DSCP3, FRAME, P3, PAYLOAD, PORTS, config, data, lossy, packet};
+use super::bench::{
+    BOTH, DSCP3, FRAME, Look, P3, PAYLOAD, PORTS, bench, config, data, lossy, marking_above, packet,
+};
 use crate::config::{Read, StormAction, SwitchConfig, WatchdogConfig};
 use crate::memory::headroom::MemoryError;
 use crate::switch::{ConfigError, Switch};
@@ -16,14 +18,15 @@ use proto::wire::classify::classify;
 use proto::wire::ethernet::{Envelope, MacAddress, MacControl, Pfc, ethertype, plan};
 use proto::wire::roce::Layout;
 use proto::wire::roce::checks::{carried_icrc, verify_checksums, verify_icrc};
+use testbed::Bed;
 
 #[test]
 fn a_frame_leaves_by_its_route_unchanged_and_nothing_stays_behind() {
-    let mut bench = Bench::new(config());
-    bench.feed(0, data(1, 3, 7));
-    bench.run(Duration::from_us(5));
-    assert_eq!(bench.sent[2], [data(1, 3, 7)]);
-    assert!([0, 1, 3].iter().all(|port| bench.sent[*port].is_empty()));
+    let mut bench = bench(config());
+    bench.inject(1, data(1, 3, 7));
+    bench.run_for(Duration::from_us(5));
+    assert_eq!(bench.sent(3), [data(1, 3, 7)]);
+    assert_eq!(bench.counts(), [0, 0, 1, 0]);
     assert!(bench.is_empty());
     assert_eq!(bench.reading().ports[2].lanes[3].counters.tx_bytes, FRAME);
 }
@@ -31,18 +34,18 @@ fn a_frame_leaves_by_its_route_unchanged_and_nothing_stays_behind() {
 /// ROCE-05.
 #[test]
 fn ce_is_set_where_it_is_understood_and_checksum_and_icrc_hold() {
-    let mut bench = Bench::marking_above(config(), 5);
-    bench.pause(3, &[0, P3], u16::MAX);
+    let mut bench = marking_above(config(), 5);
+    bench.pfc(4, BOTH, u16::MAX);
     for psn in 0..10 {
-        bench.feed(0, data(1, 4, psn));
+        bench.inject(1, data(1, 4, psn));
         if psn < 9 {
-            bench.feed(1, lossy(2, 4, psn));
+            bench.inject(2, lossy(2, 4, psn));
         }
     }
-    bench.pause(3, &[0, P3], 0);
-    bench.run(Duration::from_us(100));
+    bench.pfc(4, BOTH, 0);
+    bench.run_for(Duration::from_us(100));
     let (mut marked, mut plain) = (0, 0);
-    for frame in &bench.sent[3] {
+    for frame in bench.sent(4) {
         verify_checksums(&frame.octets).unwrap();
         verify_icrc(&frame.octets).unwrap();
         let layout = Layout::find(&frame.octets).unwrap().unwrap();
@@ -68,8 +71,8 @@ fn ce_is_set_where_it_is_understood_and_checksum_and_icrc_hold() {
     }
     // The queue of ten is above five until five have left, the one that leaves included.
     assert_eq!((marked, plain), (5, 14));
-    assert_eq!(bench.named(3, "queue3_ecn_marked_packets"), 5);
-    let marks = bench.events.iter().filter_map(|event| match event {
+    assert_eq!(bench.named(4, "queue3_ecn_marked_packets"), 5);
+    let marks = bench.events.iter().filter_map(|event| match &event.kind {
         EventKind::Mark { flow, mark: MarkKind::Ce, .. } => Some((flow.source, flow.destination)),
         _ => None,
     });
@@ -83,16 +86,16 @@ fn dcqcn_marks_nothing_below_kmin_and_everything_above_kmax() {
     config.scheme.kind = "dcqcn".to_owned();
     let params = format!("kmin = \"{} B\"\nkmax = \"{} B\"\npmax = 0.5", 5 * FRAME, 10 * FRAME);
     config.scheme.params = params.parse().unwrap();
-    let mut bench = Bench::new(config);
-    bench.pause(3, &[P3], u16::MAX);
-    (0..22).for_each(|psn| bench.feed(0, data(1, 4, psn)));
-    bench.pause(3, &[P3], 0);
-    bench.run(Duration::from_us(100));
+    let mut bench = bench(config);
+    bench.pfc(4, 1 << P3, u16::MAX);
+    (0..22).for_each(|psn| bench.inject(1, data(1, 4, psn)));
+    bench.pfc(4, 1 << P3, 0);
+    bench.run_for(Duration::from_us(100));
     let is_marked = |frame: &Frame| {
         let headers = classify(frame.kind, &frame.octets).unwrap();
         headers.ecn == Ecn::CongestionExperienced
     };
-    let marked: Vec<bool> = bench.sent[3].iter().map(is_marked).collect();
+    let marked: Vec<bool> = bench.sent(4).iter().map(is_marked).collect();
     assert_eq!(marked.len(), 22);
     assert!(marked[..12].iter().all(|marked| *marked), "22 to 11 frames stand: {marked:?}");
     assert!(!marked[17..].iter().any(|marked| *marked), "5 and less: {marked:?}");
@@ -100,12 +103,12 @@ fn dcqcn_marks_nothing_below_kmin_and_everything_above_kmax() {
 
 #[test]
 fn a_mark_of_an_earlier_switch_stays_and_is_not_counted_again() {
-    let mut bench = Bench::marking_above(config(), 0);
+    let mut bench = marking_above(config(), 0);
     let frame = packet(1, 4, DSCP3, Ecn::CongestionExperienced, 0, PAYLOAD);
-    bench.feed(0, frame.clone());
-    bench.run(Duration::from_us(5));
-    assert_eq!(bench.sent[3], [frame]);
-    assert_eq!(bench.named(3, "queue3_ecn_marked_packets"), 0);
+    bench.inject(1, frame.clone());
+    bench.run_for(Duration::from_us(5));
+    assert_eq!(bench.sent(4), [frame]);
+    assert_eq!(bench.named(4, "queue3_ecn_marked_packets"), 0);
 }
 
 fn raw(destination: MacAddress, source: MacAddress) -> Frame {
@@ -116,42 +119,42 @@ fn raw(destination: MacAddress, source: MacAddress) -> Frame {
 
 #[test]
 fn unknown_and_broadcast_go_everywhere_but_back_and_share_one_place() {
-    let mut bench = Bench::new(config());
+    let mut bench = bench(config());
     let stranger = MacAddress::from_number(0x7cfe_9064_3b32);
     let source = plan::mac(Lid::new(1));
     for destination in [MacAddress::BROADCAST, stranger] {
-        bench.feed(0, raw(destination, source));
+        bench.inject(1, raw(destination, source));
     }
     let lane = VirtualLane::ZERO;
-    let memory = bench.switch.memory.as_ref().expect("a switch of Ethernet has one");
+    let memory = bench.device.memory.as_ref().expect("a switch of Ethernet has one");
     assert_eq!(memory.held(PortNumber::from_index(0), lane), Bytes::new(128));
-    bench.run(Duration::from_us(5));
-    assert_eq!(bench.sent.iter().map(Vec::len).collect::<Vec<_>>(), [0, 2, 2, 2]);
+    bench.run_for(Duration::from_us(5));
+    assert_eq!(bench.counts(), [0, 2, 2, 2]);
     assert!(bench.is_empty());
-    assert_eq!(bench.named(0, "flooded_packets"), 2);
+    assert_eq!(bench.named(1, "flooded_packets"), 2);
     assert_eq!(bench.reading().balance.injected, 4);
-    bench.feed(2, raw(source, stranger));
-    bench.feed(0, raw(stranger, source));
-    bench.run(Duration::from_us(5));
-    assert_eq!(bench.sent.iter().map(Vec::len).collect::<Vec<_>>(), [1, 2, 3, 2]);
+    bench.inject(3, raw(source, stranger));
+    bench.inject(1, raw(stranger, source));
+    bench.run_for(Duration::from_us(5));
+    assert_eq!(bench.counts(), [1, 2, 3, 2]);
 }
 
 /// PFC-16, and what other groups of the link are for.
 #[test]
 fn what_belongs_to_the_link_is_never_forwarded() {
-    let mut bench = Bench::new(config());
+    let mut bench = bench(config());
     let source = plan::mac(Lid::new(1));
-    for port in 0..PORTS {
-        bench.pause(port, &[P3], 1);
-        bench.feed(port, raw(MacAddress::from_number(0x0180_c200_000e), source));
+    for port in 1..=PORTS {
+        bench.pfc(port, 1 << P3, 1);
+        bench.inject(port, raw(MacAddress::from_number(0x0180_c200_000e), source));
         let pfc = MacControl::Pfc(Pfc::default().with(Priority::truncate(P3), 1));
         let mut octets = pfc.to_octets(source);
         octets[..6].copy_from_slice(&plan::mac(Lid::new(2)).octets());
-        bench.feed(port, Frame::intact(FrameKind::Ethernet, octets[..].into()));
+        bench.inject(port, Frame::intact(FrameKind::Ethernet, octets[..].into()));
     }
-    bench.run(Duration::from_us(5));
-    assert!(bench.sent.iter().all(Vec::is_empty));
-    assert_eq!((0..PORTS).map(|p| bench.drops(p, DropReason::ReservedAddress)).sum::<u64>(), 4);
+    bench.run_for(Duration::from_us(5));
+    assert_eq!(bench.counts(), [0; 4]);
+    assert_eq!((1..=PORTS).map(|p| bench.drops(p, DropReason::ReservedAddress)).sum::<u64>(), 4);
 }
 
 #[test]
@@ -212,14 +215,14 @@ proptest! {
         model in 0usize..3,
         read in any::<bool>(),
         frames in proptest::collection::vec(
-            (0..PORTS, 0u8..12, 0u16..7, 0u8..64, 0usize..1500, 0u64..3_000),
+            (1..=PORTS, 0u8..12, 0u16..7, 0u8..64, 0usize..1500, 0u64..3_000),
             1..300,
         ),
     ) {
         let mut config = config();
         config.memory.kind = ["shared-pool", "per-input", "global-watermark"][model].to_owned();
         config.memory.read = if read { Read::Multi } else { Read::Single };
-        let mut bench = Bench::marking_above(config, 2);
+        let mut bench = marking_above(config, 2);
         let mut fed = 0u64;
         for (psn, (port, kind, to, dscp, payload, ns)) in (0..).zip(frames) {
             let frame = match kind {
@@ -227,19 +230,19 @@ proptest! {
                 1 => raw(MacAddress::from_number(u64::from(dscp) + 1), plan::mac(Lid::new(1))),
                 2 => Frame::unchecked(FrameKind::Ethernet, vec![dscp; payload][..].into()),
                 3 => {
-                    bench.pause(port, &[dscp & 7], if dscp & 8 == 0 { 0 } else { 3_000 });
+                    bench.pfc(port, 1 << (dscp & 7), if dscp & 8 == 0 { 0 } else { 3_000 });
                     continue;
                 }
                 _ => packet(1, to, dscp, Ecn::from_bits(kind), psn, payload),
             };
             fed += 1;
-            bench.feed(port, frame);
-            bench.run(Duration::from_ns(ns));
+            bench.inject(port, frame);
+            bench.run_for(Duration::from_ns(ns));
             let balance = bench.reading().balance;
-            let sent: usize = bench.sent.iter().map(Vec::len).sum();
+            let sent: usize = bench.counts().iter().sum();
             prop_assert_eq!(fed + balance.injected, sent as u64 + bench.lost() + balance.buffered);
         }
-        bench.run(Duration::from_us(2_000));
+        bench.run_for(Duration::from_us(2_000));
         prop_assert!(bench.is_empty());
     }
 }

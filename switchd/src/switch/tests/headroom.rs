@@ -1,13 +1,13 @@
 //! That the headroom a switch asks for is what it takes: a neighbour at line rate at the end of a long
 //! cable, which obeys PFC at its arrival, while full frames of the switch delay the PFC.
 
-use super::bench::{Bench, DSCP3, P3, config, packet};
+use super::bench::{DSCP3, Look, P3, bench, config, packet};
 use crate::config::SwitchConfig;
 use crate::switch::headroom_needed;
 use proto::counters::DropReason;
-use proto::ids::{Ecn, Priority};
+use proto::ids::Ecn;
 use proto::units::{BitRate, Bytes, Duration, Instant};
-use proto::wire::ethernet::MacControl;
+use testbed::{Bed, Sightings};
 
 const CABLE: Duration = Duration::from_us(20);
 const MTU: usize = 1500;
@@ -32,29 +32,26 @@ fn far(kind: &str) -> SwitchConfig {
 /// headroom.
 fn lost(mut config: SwitchConfig, headroom: Bytes, phase: Duration) -> u64 {
     config.memory.headroom = headroom;
-    let mut bench = Bench::new(config);
-    bench.pause(3, &[P3], u16::MAX);
+    let mut bench = bench(config);
+    bench.pfc(4, 1 << P3, u16::MAX);
     // In the way of its PFC: full frames that leave by the same port.
     let obstacle = |psn| packet(2, 1, 0, Ecn::NotCapable, psn, MTU);
-    (0..20).for_each(|psn| bench.feed(1, obstacle(psn)));
+    (0..20).for_each(|psn| bench.inject(2, obstacle(psn)));
     let time = FULL.time_at(BitRate::gbps(10));
     let (mut psn, mut begins) = (0, Instant::ZERO + phase);
     loop {
-        let heard = bench.control[0].iter().find_map(|(left, control)| match control {
-            MacControl::Pfc(pfc) => pfc.time(Priority::truncate(P3)).map(|_| *left + CABLE),
-            _ => None,
-        });
+        let heard = bench.asked(1, P3).first().map(|(left, _)| *left + CABLE);
         if heard.is_some_and(|heard| heard <= begins) {
             break;
         }
         // A frame that starts now arrives one cable delay later and has no effect before.
-        bench.run((begins + time + CABLE).since(bench.now));
-        bench.feed(0, packet(1, 4, DSCP3, Ecn::Capable0, psn, MTU));
-        bench.feed(1, obstacle(psn));
+        bench.run_for((begins + time + CABLE).since(bench.now()));
+        bench.inject(1, packet(1, 4, DSCP3, Ecn::Capable0, psn, MTU));
+        bench.inject(2, obstacle(psn));
         (psn, begins) = (psn + 1, begins + time);
         assert!(psn < 1_000, "the neighbour pauses in the end");
     }
-    let drops = bench.drops(0, DropReason::HeadroomOverrun);
+    let drops = bench.drops(1, DropReason::HeadroomOverrun);
     assert_eq!(bench.lost(), drops);
     drops
 }

@@ -1,7 +1,7 @@
 //! Messages of a switch's congestion points, the border of their domain, and an output that serves less
 //! than its line. Names in comments are cases of the conformance list.
 
-use super::bench::{Bench, P3, config};
+use super::bench::{BOTH, Bench, Look, P3, bench, config};
 use crate::config::{Defence, DomainConfig, ServiceConfig, SwitchConfig};
 use bytes::BytesMut;
 use proto::congestion::SchemeConfig;
@@ -15,6 +15,7 @@ use proto::wire::ethernet::{
     CnTag, Cnm, CongestionTag, Envelope, MacAddress, Preface, VlanTag, ethertype, plan,
 };
 use proto::wire::project::{Bcn, ProjectTypes, RateTag, SUBTYPE_LEN, TestFrame};
+use testbed::Bed;
 
 const TYPES: ProjectTypes = ProjectTypes::DEFAULT;
 const OCTETS: usize = 996;
@@ -67,13 +68,13 @@ fn cn_tag(flow_id: u16) -> CongestionTag {
 
 /// Frames from port 1 to port 4, which is paused.
 fn crowded(config: SwitchConfig, frames: usize, frame: &Frame) -> Bench {
-    let mut bench = Bench::new(config);
-    bench.pause(3, &[0, P3], u16::MAX);
+    let mut bench = bench(config);
+    bench.pfc(4, BOTH, u16::MAX);
     for _ in 0..frames {
-        bench.feed(0, frame.clone());
+        bench.inject(1, frame.clone());
     }
     // What was made meanwhile leaves.
-    bench.run(Duration::from_us(5));
+    bench.run_for(Duration::from_us(5));
     bench
 }
 
@@ -81,10 +82,10 @@ fn crowded(config: SwitchConfig, frames: usize, frame: &Frame) -> Bench {
 #[test]
 fn the_congested_port_notifies_the_source_of_a_sampled_frame() {
     let bench = &mut crowded(qcn(), 30, &data(1, Some(cn_tag(7))));
-    let messages = &bench.sent[0];
+    let messages = bench.sent(1);
     assert!(!messages.is_empty(), "30 KB in a queue that should hold 2");
-    assert!(bench.sent[1..].iter().all(Vec::is_empty), "and no other station gets a message");
-    for message in messages {
+    assert_eq!(bench.counts()[1..], [0; 3], "and no other station gets a message");
+    for message in &messages {
         let preface = Preface::parse(&message.octets, &TYPES).unwrap();
         let Envelope { header, tag, .. } = preface.envelope;
         assert_eq!((header.destination, header.source), (plan::mac(Lid::new(1)), address(3)));
@@ -98,7 +99,7 @@ fn the_congested_port_notifies_the_source_of_a_sampled_frame() {
         assert!(cnm.quantized_feedback > 0 && cnm.q_offset < 0);
     }
     let sent = messages.len() as u64;
-    assert_eq!(bench.named(3, TRANSMITTED), sent);
+    assert_eq!(bench.named(4, TRANSMITTED), sent);
     let reading = bench.reading();
     assert_eq!(reading.balance.injected, sent);
     assert_eq!(reading.ports[3].lanes[usize::from(P3)].counters.notes_tx, sent);
@@ -109,7 +110,7 @@ fn a_message_holds_the_configured_part_of_the_sampled_frame() {
     let mut config = qcn();
     config.ports[3].domain.header_octets = 64;
     let bench = crowded(config, 30, &data(1, Some(cn_tag(7))));
-    let message = &bench.sent[0][0].octets;
+    let message = &bench.sent(1)[0].octets;
     let at = Preface::parse(message, &TYPES).unwrap().octets_len();
     let (_, msdu) = Cnm::parse_message(&message[at..]).unwrap();
     let sampled = &data(1, None).octets;
@@ -126,12 +127,12 @@ fn no_message_is_sent_outside_the_domain_or_to_a_group_or_about_messages() {
     cnm.octets[16..18].copy_from_slice(&ethertype::CNM.to_be_bytes());
     for frame in [outside, group, cnm] {
         let mut bench = crowded(qcn(), 30, &frame);
-        assert!(bench.sent.iter().all(Vec::is_empty));
-        assert_eq!(bench.named(3, TRANSMITTED), 0);
+        assert_eq!(bench.counts(), [0; 4]);
+        assert_eq!(bench.named(4, TRANSMITTED), 0);
     }
     // A sampled frame from a group address has no source to notify.
     let group = test_frame(MacAddress::from_number(0x0300_0000_0001), 4, P3, None);
-    assert!(crowded(qcn(), 30, &group).named(3, "queue3_cp_samples") > 0);
+    assert!(crowded(qcn(), 30, &group).named(4, "queue3_cp_samples") > 0);
 }
 
 #[test]
@@ -141,7 +142,7 @@ fn a_message_of_bcn_gives_the_timestamp_and_the_first_octets_back() {
     let frame = data(1, Some(CongestionTag::RateRegulated(tag)));
     let config = notifying("bcn", "q_eq = '2 KB'\nsampling = 'octets'\nsample_octets = '10 KB'");
     let bench = crowded(config, 30, &frame);
-    let message = &bench.sent[0][0].octets;
+    let message = &bench.sent(1)[0].octets;
     let preface = Preface::parse(message, &TYPES).unwrap();
     let body = &message[preface.octets_len()..];
     assert_eq!((preface.ethertype(), body[0]), (TYPES.bcn(), Bcn::SUBTYPE));
@@ -152,27 +153,27 @@ fn a_message_of_bcn_gives_the_timestamp_and_the_first_octets_back() {
 
 #[test]
 fn messages_beyond_what_an_output_keeps_are_counted() {
-    let mut bench = Bench::new(qcn());
-    bench.pause(3, &[P3], u16::MAX);
-    bench.pause(0, &[6], u16::MAX);
+    let mut bench = bench(qcn());
+    bench.pfc(4, 1 << P3, u16::MAX);
+    bench.pfc(1, 1 << 6, u16::MAX);
     // Inputs take turns, so that none is at its limit.
-    while bench.drops(0, DropReason::NotificationOverflow) == 0 {
+    while bench.drops(1, DropReason::NotificationOverflow) == 0 {
         let held = bench.reading().balance.buffered;
         assert!(held < 200, "no message was refused");
-        for input in 0..3 {
-            bench.feed(input, data(1, None));
+        for input in 1..4 {
+            bench.inject(input, data(1, None));
         }
-        if bench.reading().balance.buffered - bench.switch.egress[0].own_frames() > 60 {
-            bench.pause(3, &[P3], 0);
-            bench.run(Duration::from_us(20));
-            bench.pause(3, &[P3], u16::MAX);
+        if bench.reading().balance.buffered - bench.device.egress[0].own_frames() > 60 {
+            bench.pfc(4, 1 << P3, 0);
+            bench.run_for(Duration::from_us(20));
+            bench.pfc(4, 1 << P3, u16::MAX);
         }
     }
-    let waiting = bench.switch.egress[0].own_frames();
-    let (reading, lost) = (bench.reading(), bench.drops(0, DropReason::NotificationOverflow));
+    let waiting = bench.device.egress[0].own_frames();
+    let (reading, lost) = (bench.reading(), bench.drops(1, DropReason::NotificationOverflow));
     assert_eq!(reading.balance.injected, waiting + lost, "what was made waits or is counted");
-    bench.pause(0, &[6], 0);
-    assert!(!bench.sent[0].is_empty(), "and goes when it may");
+    bench.pfc(1, 1 << 6, 0);
+    assert!(!bench.sent(1).is_empty(), "and goes when it may");
 }
 
 /// What a frame of adapter 1 with flow id 7 looks like behind output 4: priority and tag.
@@ -180,11 +181,11 @@ fn through(input: Defence, output: Defence) -> (u8, Option<u16>) {
     let mut config = notifying("none", "");
     config.ports[0].domain = DomainConfig::new(1 << P3, input);
     config.ports[3].domain = DomainConfig::new(1 << P3, output);
-    let mut bench = Bench::new(config);
-    bench.feed(0, data(1, Some(cn_tag(7))));
-    bench.run(Duration::from_us(10));
+    let mut bench = bench(config);
+    bench.inject(1, data(1, Some(cn_tag(7))));
+    bench.run_for(Duration::from_us(10));
     assert!(bench.is_empty());
-    let preface = Preface::parse(&bench.sent[3][0].octets, &TYPES).unwrap();
+    let preface = Preface::parse(&bench.sent(4)[0].octets, &TYPES).unwrap();
     let tag = preface.tag.map(|tag| match tag {
         CongestionTag::Cn(tag) => tag.flow_id,
         CongestionTag::RateRegulated(_) => panic!("no frame has this tag"),
@@ -215,17 +216,17 @@ fn a_slow_output_serves_data_at_its_rate_and_lets_the_rest_pass() {
         stop: Instant::ZERO + Duration::from_us(20),
     };
     config.ports[3].service = vec![spell];
-    let mut bench = Bench::new(config);
-    (0..6).for_each(|_| bench.feed(0, data(1, None)));
+    let mut bench = bench(config);
+    (0..6).for_each(|_| bench.inject(1, data(1, None)));
     let mut cnm = test_frame(plan::mac(Lid::new(2)), 4, 6, None);
     cnm.octets[16..18].copy_from_slice(&ethertype::CNM.to_be_bytes());
-    bench.feed(1, cnm);
+    bench.inject(2, cnm);
     // 1000 octets take 8 us at 1 Gb/s and 0.8 us at the line's rate: three start by 20 us, and what
     // began under the slow rate is paid for.
     let mut left = Vec::new();
     for _ in 0..40 {
-        bench.run(Duration::from_us(1));
-        left.push(bench.sent[3].len());
+        bench.run_for(Duration::from_us(1));
+        left.push(bench.counts()[3]);
     }
     assert_eq!(left[2], 2, "the first frame, and the message");
     assert_eq!(left[9], 3);
