@@ -1,4 +1,5 @@
-//! The test bench: two NICs and a cable that can impair frames.
+//! Two NICs and a cable that can impair frames. `tests/testbed` plays the neighbours of one device by script; here both
+//! ends are NICs, because retransmission and congestion control need a peer that answers.
 
 use super::*;
 use crate::config::*;
