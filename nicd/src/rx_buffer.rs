@@ -113,8 +113,8 @@ impl RxBuffer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proto::frame::{FrameClass, FrameKind};
-    use proto::ids::{Ecn, MacAddress, ServiceLevel};
+    use proto::frame::FrameKind;
+    use proto::ids::{MacAddress, ServiceLevel};
     use proto::units::BitRate;
 
     /// A frame of 1000 octets takes 2 µs.
@@ -130,17 +130,9 @@ mod tests {
             size: Bytes::new(1_000),
             source: MacAddress::from_number(1).into(),
             destination: MacAddress::from_number(2).into(),
-            multicast: false,
             lane: VirtualLane::truncate(lane),
             level: ServiceLevel::truncate(lane),
-            class: FrameClass::Data,
-            queue_pair: 0,
-            psn: 0,
-            fecn: false,
-            becn: false,
-            ecn: Ecn::NotCapable,
-            regulated_by: None,
-            payload: Bytes::ZERO,
+            ..FrameHeaders::default()
         }
     }
 

@@ -98,9 +98,10 @@ pub fn ethernet_size(octets: usize) -> Bytes {
 }
 
 /// The purpose of a frame, as congestion control and counters distinguish it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum FrameClass {
     /// Carries payload: counted as throughput, eligible for marking.
+    #[default]
     Data,
     /// An acknowledgement without payload.
     Ack,
@@ -111,7 +112,9 @@ pub enum FrameClass {
 }
 
 /// The header fields that a device uses. `wire::classify` parses them once a hop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+///
+/// The default is a data frame without marks on lane 0; numbers are 0, and both addresses LID 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FrameHeaders {
     /// Octets from the link header to the last CRC; on Ethernet with padding and FCS.
     pub size: Bytes,

@@ -233,6 +233,12 @@ impl Address {
     }
 }
 
+impl Default for Address {
+    fn default() -> Address {
+        Address::Lid(Lid::default())
+    }
+}
+
 impl From<Lid> for Address {
     fn from(lid: Lid) -> Address {
         Address::Lid(lid)

@@ -12,8 +12,8 @@ use proto::congestion::{
     Permission, Place, QueueSample, ReactionPoint, ReactionState, Roles, Tag, TransportNote,
     Travel,
 };
-use proto::frame::{FrameClass, FrameHeaders};
-use proto::ids::{CongestionPointId, Ecn, Lid, PortNumber, ServiceLevel, VirtualLane};
+use proto::frame::FrameHeaders;
+use proto::ids::{CongestionPointId, Ecn, Lid, PortNumber};
 use proto::params::{Key, Kind, ParamError};
 use proto::random::Random;
 use proto::units::{BitRate, Bytes, Duration, Instant};
@@ -104,17 +104,11 @@ impl Conversation {
             size: FRAME,
             source: Lid::new(1).into(),
             destination: Lid::new(2).into(),
-            multicast: false,
-            lane: VirtualLane::ZERO,
-            level: ServiceLevel::default(),
-            class: FrameClass::Data,
             queue_pair: 2,
-            psn: 0,
-            fecn: false,
-            becn: false,
             ecn: Ecn::Capable0,
             regulated_by,
             payload: Bytes::new(2048),
+            ..FrameHeaders::default()
         };
         let sample = QueueSample {
             ingress: PortNumber::from_index(1),

@@ -7,8 +7,8 @@ use crate::congestion::schemes::Scheme;
 use crate::congestion::{
     CongestionPoint, Marking, Notification, Permission, Place, QueueSample, ReactionPoint, Tag,
 };
-use crate::frame::{FrameClass, FrameHeaders};
-use crate::ids::{CongestionPointId, Ecn, MacAddress, PortNumber, ServiceLevel, VirtualLane};
+use crate::frame::FrameHeaders;
+use crate::ids::{CongestionPointId, MacAddress, PortNumber, ServiceLevel, VirtualLane};
 use crate::params::{self, Params};
 use crate::random::Random;
 use crate::units::{BitRate, Bytes, Duration, Instant};
@@ -54,17 +54,11 @@ pub fn frame(regulated_by: Option<CongestionPointId>) -> FrameHeaders {
         size: FRAME,
         source: MacAddress::from_number(1).into(),
         destination: MacAddress::from_number(2).into(),
-        multicast: false,
         lane: VirtualLane::truncate(3),
         level: ServiceLevel::truncate(3),
-        class: FrameClass::Data,
-        queue_pair: 0,
-        psn: 0,
-        fecn: false,
-        becn: false,
-        ecn: Ecn::NotCapable,
         regulated_by,
         payload: Bytes::new(1_400),
+        ..FrameHeaders::default()
     }
 }
 

@@ -9,8 +9,8 @@ use crate::ethernet;
 use crate::prelude::*;
 use proto::congestion::schemes::qcn::SCHEME;
 use proto::congestion::{CongestionPoint, Place, ReactionPoint, Roles};
-use proto::frame::{FrameClass, FrameHeaders};
-use proto::ids::CongestionPointId;
+use proto::frame::FrameHeaders;
+use proto::ids::{CongestionPointId, MacAddress, ServiceLevel};
 use proto::random::Random;
 
 mod border;
@@ -82,18 +82,11 @@ fn reaction_point(params: &str) -> Result<Box<dyn ReactionPoint>> {
 fn frame(size: Bytes) -> FrameHeaders {
     FrameHeaders {
         size,
-        source: proto::ids::MacAddress::from_number(1).into(),
-        destination: proto::ids::MacAddress::from_number(2).into(),
-        multicast: false,
+        source: MacAddress::from_number(1).into(),
+        destination: MacAddress::from_number(2).into(),
         lane: VirtualLane::truncate(3),
-        level: proto::ids::ServiceLevel::truncate(3),
-        class: FrameClass::Data,
-        queue_pair: 0,
-        psn: 0,
-        fecn: false,
-        becn: false,
-        ecn: Ecn::NotCapable,
-        regulated_by: None,
+        level: ServiceLevel::truncate(3),
         payload: size,
+        ..FrameHeaders::default()
     }
 }

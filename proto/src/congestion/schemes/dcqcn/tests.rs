@@ -46,17 +46,13 @@ pub fn frame(class: FrameClass, ecn: Ecn) -> FrameHeaders {
         source: MacAddress::from_number(1).into(),
         destination: MacAddress::from_number(2).into(),
         queue_pair: 0x11,
-        psn: 0,
         class,
         lane: VirtualLane::truncate(3),
         level: ServiceLevel::truncate(3),
         size: FRAME,
         payload: FRAME,
-        fecn: false,
-        becn: false,
         ecn,
-        regulated_by: None,
-        multicast: false,
+        ..FrameHeaders::default()
     }
 }
 

@@ -3,7 +3,7 @@
 use super::super::fecn_marker::Marker;
 use super::*;
 use crate::congestion::{Marking, QueueSample};
-use crate::ids::{Ecn, Lid, PortNumber, ServiceLevel, VirtualLane};
+use crate::ids::{Lid, PortNumber};
 use crate::params::Reader;
 use crate::random::Random;
 
@@ -41,17 +41,9 @@ fn data() -> FrameHeaders {
         size: Bytes::new(2074),
         source: Lid::new(1).into(),
         destination: Lid::new(32).into(),
-        multicast: false,
-        lane: VirtualLane::ZERO,
-        level: ServiceLevel::default(),
-        class: FrameClass::Data,
         queue_pair: 0x1_0001,
-        psn: 0,
-        fecn: false,
-        becn: false,
-        ecn: Ecn::NotCapable,
-        regulated_by: None,
         payload: Bytes::new(2048),
+        ..FrameHeaders::default()
     }
 }
 

@@ -1,7 +1,7 @@
 //! Receivers that judge and measure, senders that obey, octets that make no sense.
 
 use super::*;
-use crate::ids::{Ecn, Lid, PortNumber, ServiceLevel, VirtualLane};
+use crate::ids::{Lid, PortNumber};
 use crate::params::defaults;
 use crate::random::Random;
 use crate::units::BitRate;
@@ -32,17 +32,10 @@ fn data(fecn: bool) -> FrameHeaders {
         source: Lid::new(1).into(),
         destination: Lid::new(2).into(),
         queue_pair: 0x11,
-        psn: 0,
-        class: FrameClass::Data,
-        lane: VirtualLane::ZERO,
-        level: ServiceLevel::default(),
         size: FRAME,
         payload: FRAME,
         fecn,
-        becn: false,
-        ecn: Ecn::NotCapable,
-        regulated_by: None,
-        multicast: false,
+        ..FrameHeaders::default()
     }
 }
 
