@@ -103,8 +103,7 @@ impl<D: Device + ?Sized> Bench<D> {
     /// Ethernet if there are none. Links begin to train when time begins to pass.
     pub fn ideal(device: Box<D>, lanes: u8) -> Bench<D> {
         let credits = (lanes > 0).then(|| Credits::new(lanes, REFRESH));
-        let neighbour = Neighbour::new(None, Duration::ZERO, credits);
-        let neighbours = vec![neighbour; device.ports()];
+        let neighbours = vec![Neighbour::new(None, Duration::ZERO, credits); device.ports()];
         Bench::with(device, neighbours, Box::new(Ideal))
     }
 
@@ -230,10 +229,9 @@ impl<D: Device + ?Sized> Bench<D> {
     /// The device receives what has reached it.
     fn come(&mut self) {
         let now = self.now;
+        let due = |(at, _): &mut (Instant, Frame)| *at <= now;
         for index in 0..self.flying.len() {
-            while let Some((_, frame)) =
-                self.flying[index].coming.pop_front_if(|(at, _)| *at <= now)
-            {
+            while let Some((_, frame)) = self.flying[index].coming.pop_front_if(due) {
                 self.arrive(index as u8 + 1, frame);
             }
         }
@@ -269,8 +267,7 @@ impl<D: Device + ?Sized> Bench<D> {
 
     /// Every frame that `port` has sent, those on its line and its cable included.
     pub fn departed(&self, port: u8) -> impl Iterator<Item = &Frame> {
-        let flying = &self.flying[usize::from(port) - 1].out;
-        self.line(port).chain(flying).map(|sent| &sent.frame)
+        self.line(port).chain(&self.flying[usize::from(port) - 1].out).map(|sent| &sent.frame)
     }
 
     /// Events of this kind that have happened: when, at which port, of which lane or priority.

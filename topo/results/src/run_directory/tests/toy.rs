@@ -102,23 +102,6 @@ impl Adapter {
     }
 }
 
-impl Device for Adapter {
-    fn handle_frame(&mut self, _: PortNumber, _: Frame, _: Instant, _: Instant) {}
-    fn handle_timeout(&mut self, _: Instant) {}
-    fn poll_transmit(&mut self, _: Instant) -> Option<Departure> {
-        None
-    }
-    fn poll_timeout(&self) -> Option<Instant> {
-        None
-    }
-    fn poll_event(&mut self) -> Option<DeviceEvent> {
-        None
-    }
-    fn ports(&self) -> usize {
-        1
-    }
-}
-
 impl Instrumented for Adapter {
     fn read(&mut self, now: Instant, reading: &mut DeviceReading) {
         self.advance(now.as_ps());
@@ -164,27 +147,8 @@ impl Instrumented for Adapter {
     }
 }
 
-impl Control for Adapter {}
-
 /// Receives what the adapter sends and counts it nowhere but at the end.
 struct Switch;
-
-impl Device for Switch {
-    fn handle_frame(&mut self, _: PortNumber, _: Frame, _: Instant, _: Instant) {}
-    fn handle_timeout(&mut self, _: Instant) {}
-    fn poll_transmit(&mut self, _: Instant) -> Option<Departure> {
-        None
-    }
-    fn poll_timeout(&self) -> Option<Instant> {
-        None
-    }
-    fn poll_event(&mut self) -> Option<DeviceEvent> {
-        None
-    }
-    fn ports(&self) -> usize {
-        1
-    }
-}
 
 impl Instrumented for Switch {
     fn read(&mut self, _: Instant, reading: &mut DeviceReading) {
@@ -207,7 +171,31 @@ impl Instrumented for Switch {
     fn begin_bin(&mut self, _: Instant) {}
 }
 
-impl Control for Switch {}
+/// Devices of one port that neither send nor wake: they have readings only.
+macro_rules! silent_devices {
+    ($($device:ty),*) => {$(
+        impl Device for $device {
+            fn handle_frame(&mut self, _: PortNumber, _: Frame, _: Instant, _: Instant) {}
+            fn handle_timeout(&mut self, _: Instant) {}
+            fn poll_transmit(&mut self, _: Instant) -> Option<Departure> {
+                None
+            }
+            fn poll_timeout(&self) -> Option<Instant> {
+                None
+            }
+            fn poll_event(&mut self) -> Option<DeviceEvent> {
+                None
+            }
+            fn ports(&self) -> usize {
+                1
+            }
+        }
+
+        impl Control for $device {}
+    )*};
+}
+
+silent_devices!(Adapter, Switch);
 
 fn device(node: usize) -> Box<dyn Device> {
     if node == 0 { Box::new(Adapter::default()) } else { Box::new(Switch) }
