@@ -25,14 +25,8 @@ fn run(file: &Path, threads: usize) -> Experiment {
 }
 
 fn run_of(scenario: &Scenario, threads: usize) -> Experiment {
-    let conditions = Conditions {
-        substrate: substrate(Backend::Virtual),
-        dilation: 0,
-        threads,
-        folder: None,
-        command: "a test".to_owned(),
-        injections: Vec::new(),
-    };
+    let conditions =
+        Conditions { threads, ..Conditions::new(substrate(Backend::Virtual), "a test") };
     Experiment::run(scenario, conditions, &mut |_| {}).expect("the run succeeds")
 }
 

@@ -81,12 +81,8 @@ fn parse(text: &str, sets: &[&str]) -> Scenario {
 
 fn run_into(folder: &Path, scenario: &Scenario, command: &str) {
     let conditions = Conditions {
-        substrate: substrate(Backend::Virtual),
-        dilation: 0,
-        threads: 1,
         folder: Some(folder),
-        command: command.to_owned(),
-        injections: Vec::new(),
+        ..Conditions::new(substrate(Backend::Virtual), command)
     };
     Experiment::run(scenario, conditions, &mut |_| {}).expect("the run is not interrupted");
 }

@@ -34,14 +34,7 @@ impl Run {
         let sets = ["run.sample=50 mtu".to_owned()];
         let scenario = Scenario::parse(&text, &sets)
             .unwrap_or_else(|problems| panic!("{}", problems.in_file(&path.to_string_lossy())));
-        let conditions = Conditions {
-            substrate: substrate(Backend::Virtual),
-            dilation: 0,
-            threads: 1,
-            folder: None,
-            command: String::new(),
-            injections: Vec::new(),
-        };
+        let conditions = Conditions::new(substrate(Backend::Virtual), "");
         let Experiment { result, lab, outcome, .. } =
             Experiment::run(&scenario, conditions, &mut |_| {})
                 .expect("the run is not interrupted");

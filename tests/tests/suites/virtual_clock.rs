@@ -25,14 +25,7 @@ pub fn files(name: &str) -> Vec<PathBuf> {
 
 fn run(text: &str, sets: &[String]) -> RunResult {
     let scenario = Scenario::parse(text, sets).unwrap_or_else(|faults| panic!("{faults}"));
-    let conditions = Conditions {
-        substrate: substrate(Backend::Virtual),
-        dilation: 0,
-        threads: 1,
-        folder: None,
-        command: "a test".to_owned(),
-        injections: Vec::new(),
-    };
+    let conditions = Conditions::new(substrate(Backend::Virtual), "a test");
     Experiment::run(&scenario, conditions, &mut |_| {}).expect("the run succeeds").result
 }
 

@@ -82,16 +82,13 @@ why = "asked for twice what it can carry"
     )
 }
 
-fn run(text: &str) -> TempDir {
+/// Runs `text` into a run directory.
+pub fn run(text: &str) -> TempDir {
     let scenario = Scenario::parse(text, &[]).unwrap_or_else(|e| panic!("{}", e.in_file("test")));
     let folder = tempfile::tempdir().expect("a temporary folder");
     let conditions = Conditions {
-        substrate: substrate(scenario.run.backend),
-        dilation: 0,
-        threads: 1,
         folder: Some(folder.path()),
-        command: "pausebed run /home/somebody/x.toml".to_owned(),
-        injections: Vec::new(),
+        ..Conditions::new(substrate(scenario.run.backend), "pausebed run /home/somebody/x.toml")
     };
     Experiment::run(&scenario, conditions, &mut |_| {}).expect("nothing interrupts it");
     folder

@@ -50,16 +50,13 @@ operation = "write"
 /// A capture of ours, made once.
 static CAPTURE: LazyLock<Vec<u8>> = LazyLock::new(|| capture_of(SCENARIO));
 
-fn capture_of(scenario: &str) -> Vec<u8> {
+/// The capture of a run of `scenario`.
+pub fn capture_of(scenario: &str) -> Vec<u8> {
     let scenario = Scenario::parse(scenario, &[]).unwrap_or_else(|faults| panic!("{faults}"));
     let folder = tempfile::tempdir().unwrap();
     let conditions = Conditions {
-        substrate: substrate(Backend::Virtual),
-        dilation: 0,
-        threads: 1,
         folder: Some(folder.path()),
-        command: "a test".to_owned(),
-        injections: Vec::new(),
+        ..Conditions::new(substrate(Backend::Virtual), "a test")
     };
     Experiment::run(&scenario, conditions, &mut |_| {}).unwrap();
     std::fs::read(folder.path().join("capture.pcapng")).unwrap()

@@ -93,14 +93,8 @@ fn the_score_agrees_with_the_measures_of_an_ordinary_run() {
         from = "700 mtu"
         to = "1000 mtu""#;
     let scenario = Scenario::parse(&measured, &[]).unwrap_or_else(|faults| panic!("{faults}"));
-    let conditions = launch::experiment::Conditions {
-        substrate: launch::substrate(scenario.run.backend),
-        dilation: 0,
-        threads: 1,
-        folder: None,
-        command: String::new(),
-        injections: Vec::new(),
-    };
+    let conditions =
+        launch::experiment::Conditions::new(launch::substrate(scenario.run.backend), "");
     let run = Experiment::run(&scenario, conditions, &mut |_| {}).expect("it runs");
     let measure = |name: &str| {
         let value = run.result.measures[name].as_ref().expect("it was measured");

@@ -1,17 +1,14 @@
 //! A pause is kept, or is not, to the nanosecond; and runs of our own break no rule.
 
 use super::*;
+use crate::verify::tests::capture_of;
 use crate::verify::{Report, verify};
 use capture::pcapng::{self, Interface, LinkType, Packet};
-use launch::experiment::{Conditions, Experiment};
-use launch::substrate;
 use proto::ids::{Dscp, Ecn, Priority, Psn, QueuePairNumber};
 use proto::wire::ethernet::Pause;
 use proto::wire::infiniband::{Bth, ExtendedHeaders, Opcode};
 use proto::wire::internet::{Ipv4, Udp};
 use proto::wire::roce::{NetworkHeaders, PacketBuilder};
-use scenario::Scenario;
-use scenario::run::Backend;
 
 const RATE: BitRate = BitRate::gbps(40);
 /// 1010 octets DA to FCS are 202 ns.
@@ -222,19 +219,7 @@ size     = "100 KB"
 "#;
 
 fn captured(pause: &str) -> Vec<u8> {
-    let scenario = Scenario::parse(&SCENARIO.replace("PAUSE", pause), &[]);
-    let scenario = scenario.unwrap_or_else(|faults| panic!("{faults}"));
-    let folder = tempfile::tempdir().unwrap();
-    let conditions = Conditions {
-        substrate: substrate(Backend::Virtual),
-        dilation: 0,
-        threads: 1,
-        folder: Some(folder.path()),
-        command: String::new(),
-        injections: Vec::new(),
-    };
-    Experiment::run(&scenario, conditions, &mut |_| {}).expect("it runs");
-    std::fs::read(folder.path().join("capture.pcapng")).unwrap()
+    capture_of(&SCENARIO.replace("PAUSE", pause))
 }
 
 #[test]

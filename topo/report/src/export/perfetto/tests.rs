@@ -1,13 +1,10 @@
 //! The trace of a small run, taken apart by a reader that shares nothing with the writer.
 
 use super::trace;
-use launch::experiment::{Conditions, Experiment};
-use launch::substrate;
-use scenario::Scenario;
+use crate::tests::run;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use tempfile::TempDir;
 
 /// Three adapters fill a fourth one's line, with congestion control; a phase has a name that wants to be markup.
 const SCENARIO: &str = r#"schema = 1
@@ -39,22 +36,6 @@ start = "0 mtu"
 name = "<b>second"
 start = "700 mtu"
 "#;
-
-fn run() -> TempDir {
-    let scenario =
-        Scenario::parse(SCENARIO, &[]).unwrap_or_else(|e| panic!("{}", e.in_file("test")));
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let conditions = Conditions {
-        substrate: substrate(scenario.run.backend),
-        dilation: 0,
-        threads: 1,
-        folder: Some(folder.path()),
-        command: String::new(),
-        injections: Vec::new(),
-    };
-    Experiment::run(&scenario, conditions, &mut |_| {}).expect("nothing interrupts it");
-    folder
-}
 
 /// A field's value as it stands on the wire.
 #[derive(Clone, Debug)]
@@ -194,7 +175,7 @@ fn log(folder: &Path) -> Vec<Value> {
 
 #[test]
 fn every_event_of_the_log_is_in_the_trace_once() {
-    let folder = run();
+    let folder = run(SCENARIO);
     let read = read(&trace(folder.path()).expect("a whole run directory"));
     let log = log(folder.path());
     let logged = |kind: &str| {
@@ -223,7 +204,7 @@ fn every_event_of_the_log_is_in_the_trace_once() {
 
 #[test]
 fn slices_close_times_ascend_and_tracks_have_parents() {
-    let folder = run();
+    let folder = run(SCENARIO);
     let read = read(&trace(folder.path()).expect("a whole run directory"));
     assert!(read.events.windows(2).all(|two| two[0].at <= two[1].at), "times ascend");
     let mut depth: BTreeMap<u64, i64> = BTreeMap::new();
@@ -251,7 +232,7 @@ fn slices_close_times_ascend_and_tracks_have_parents() {
 
 #[test]
 fn a_mark_leads_to_its_reaction_and_queues_are_those_of_the_table() {
-    let folder = run();
+    let folder = run(SCENARIO);
     let read = read(&trace(folder.path()).expect("a whole run directory"));
     let mut arrows: BTreeMap<u64, Vec<&Happened>> = BTreeMap::new();
     for event in &read.events {
