@@ -224,7 +224,7 @@ impl Worker {
         true
     }
 
-    /// Sends every frame whose transmission has begun. Its stamp says when its last bit leaves, so it may be
+    /// Sends every frame whose transmission has begun. Its stamp is the instant at which its last bit leaves, so it may be
     /// sent earlier. Without stamps only finished departures are sent.
     fn send_started(&mut self) {
         let stamped = self.run.exchange.is_stamped();

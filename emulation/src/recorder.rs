@@ -2,7 +2,7 @@
 //!
 //! Bins and edge readings come from the same counters but serve different purposes. Bins are for pictures: sums
 //! and envelopes on one grid that coarsens as the run grows ([`bins`]). Edge readings are for measures: taken
-//! exactly at the instants that the plan names, and as deep as it says. They do not reset watermarks, so bins
+//! exactly at the instants and to the depth that the plan states. They do not reset watermarks, so bins
 //! do not depend on what is measured.
 //!
 //! Each worker has one recorder. The record of a fabric is a slice of [`Recording`]s, which readers combine by
@@ -276,6 +276,7 @@ fn read_all(
     let mut readings = vec![DeviceReading::default(); devices.len()];
     let bundles = devices.chunks_mut(READ_AT_ONCE).zip(readings.chunks_mut(READ_AT_ONCE));
     let others = threads.min(bundles.len()).saturating_sub(1);
+    // A lock, because the threads take bundles from one list.
     let bundles = Mutex::new(bundles);
     // A panic while reading ends the run anyway, so a poisoned lock does not matter.
     let next = || bundles.lock().unwrap_or_else(PoisonError::into_inner).next();

@@ -138,7 +138,7 @@ impl Nic {
         }
     }
 
-    /// Tells the port which priorities the peer must pause.
+    /// Sets the priorities that the port asks its peer to pause, bit n for priority n.
     fn update_pause(&mut self, now: Instant) {
         if let Some(storm) = self.storm.take_if(|storm| storm.start <= now) {
             self.storm_priorities = storm.priorities;

@@ -1,7 +1,7 @@
 //! The pacer: all reaction points of a NIC, and when each may send its next frame.
 //!
 //! A reaction point governs a pacing group: one queue pair, all queue pairs of a service level, or all of one
-//! destination, as the scheme's scope says. A group never spans two lanes, because lanes send independently.
+//! destination, as the scheme's scope requires. A group never spans two lanes, because lanes send independently.
 //! The pacer reads the reaction point's state after every frame, notification and timeout, and records it.
 
 pub mod group;
@@ -11,7 +11,7 @@ use crate::config::NicConfig;
 use crate::pacer::group::{Group, Outputs};
 use crate::pacer::history::PacingHistory;
 use crate::timers::Entry;
-use proto::congestion::{Heard, Notification, Permission, Place, ReactionState, Roles, Scope};
+use proto::congestion::{Effect, Notification, Permission, Place, ReactionState, Roles, Scope};
 use proto::counters::{FlowId, FlowReading, MovedFlow};
 use proto::ids::{Lid, PortNumber, VirtualLane};
 use proto::random::Random;
@@ -60,7 +60,7 @@ pub struct Reaction {
     /// The reaction point's scalar, if it has just crossed its logging threshold.
     pub triggered: Option<u64>,
     /// How the reaction point took the notification.
-    pub outcome: Heard,
+    pub outcome: Effect,
 }
 
 /// The pacing groups of one NIC.
@@ -174,7 +174,7 @@ impl Pacer {
         let outcome = member.reaction.on_notification(notification, now);
         let permission = self.update(group, now, out);
         let scalar = self.groups[group as usize].state.scalar;
-        Reaction { permission, triggered: (outcome == Heard::Crossed).then_some(scalar), outcome }
+        Reaction { permission, triggered: (outcome == Effect::Crossed).then_some(scalar), outcome }
     }
 
     /// The state of a group, by its index.

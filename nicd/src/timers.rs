@@ -75,7 +75,7 @@ impl Timers {
         self.entries.peek().map_or(Instant::NEVER, |Reverse((at, _))| *at)
     }
 
-    /// Removes and returns an entry that is due at `now`. [`Timers::expires`] tells whether it is valid.
+    /// Removes and returns an entry that is due at `now`. [`Timers::expires`] returns whether it is valid.
     pub fn poll_entry(&mut self, now: Instant) -> Option<Entry> {
         if self.poll_timeout() > now {
             return None;

@@ -1,4 +1,4 @@
-//! The workload of a NIC: traffic items that post messages, open loop or as a script says.
+//! The workload of a NIC: traffic items that post messages, open loop or in the steps of a script.
 //!
 //! Arrivals are computed when the NIC polls, not when they happen, so a NIC with a busy line does not wake
 //! for them. Each item draws from two random streams of its own, one for arrival times and one for receivers.

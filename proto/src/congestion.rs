@@ -129,11 +129,11 @@ pub trait NotificationPoint: Send {
     }
 }
 
-/// A reaction point's answer to a notification.
+/// The effect of a notification on a reaction point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Heard {
+pub enum Effect {
     /// Valid for this scheme, whether or not it changed anything.
-    Taken,
+    Valid,
     /// Valid, and it crossed the scheme's logging threshold.
     Crossed,
     /// Valid but stale or for another limiter: it changed nothing.
@@ -142,11 +142,11 @@ pub enum Heard {
     Refused,
 }
 
-/// The role in a sending NIC: one per flow, or per service level, as the scheme's scope says.
+/// The role in a sending NIC: one per flow, or per service level, as the scheme's scope sets.
 pub trait ReactionPoint: Send {
     /// A notification arrived.
-    fn on_notification(&mut self, _: &Notification, _now: Instant) -> Heard {
-        Heard::Taken
+    fn on_notification(&mut self, _: &Notification, _now: Instant) -> Effect {
+        Effect::Valid
     }
     /// A frame of `size` octets was transmitted; its last bit leaves at `now`.
     fn on_transmit(&mut self, _size: Bytes, _now: Instant) {}

@@ -61,7 +61,7 @@ pub enum Integrity {
     Aborted,
 }
 
-/// One packet in transit: the octets of the standard's format, and what this process knows of them.
+/// One packet in transit: the octets of the standard's format, and what this process has verified of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
     /// The octets, first transmitted octet first.

@@ -8,7 +8,7 @@
 
 use proto::congestion::schemes::{SCHEMES, Scheme, none};
 use proto::congestion::{
-    BcnBody, BcnFlags, CnmBody, CongestionPoint, Heard, Marking, Notification, NotificationPoint,
+    BcnBody, BcnFlags, CnmBody, CongestionPoint, Effect, Marking, Notification, NotificationPoint,
     Permission, Place, QueueSample, ReactionPoint, ReactionState, Roles, Tag, TransportNote,
     Travel,
 };
@@ -255,7 +255,7 @@ fn a_reaction_point_never_exceeds_line_rate() {
                 now = now + Duration::from_ps(random.below(4 * TAU.as_ps()));
                 match random.below(4) {
                     0 => {
-                        hear_all(&mut *point, now);
+                        notify_all(&mut *point, now);
                     }
                     1 => {
                         point.on_notification(&noise(&mut random), now);
@@ -324,7 +324,7 @@ fn bad_news() -> [Notification; 3] {
     ]
 }
 
-fn hear_all(point: &mut dyn ReactionPoint, now: Instant) -> [Heard; 3] {
+fn notify_all(point: &mut dyn ReactionPoint, now: Instant) -> [Effect; 3] {
     bad_news().map(|news| point.on_notification(&news, now))
 }
 
@@ -333,9 +333,9 @@ fn a_reaction_point_accepts_only_notifications_of_its_own_scheme() {
     for scheme in SCHEMES.iter().filter(|scheme| scheme.name != none::SCHEME.name) {
         let params = Table::new();
         let mut point = roles(scheme, &params).reaction_point(place(1, "reaction"));
-        let heard = hear_all(&mut *point, Instant::ZERO);
-        let refused = heard.iter().filter(|heard| **heard == Heard::Refused).count();
-        assert_eq!(refused, heard.len() - 1, "{}: {heard:?}", scheme.name);
+        let effect = notify_all(&mut *point, Instant::ZERO);
+        let refused = effect.iter().filter(|effect| **effect == Effect::Refused).count();
+        assert_eq!(refused, effect.len() - 1, "{}: {effect:?}", scheme.name);
     }
 }
 
@@ -345,12 +345,12 @@ fn a_reaction_point_with_a_timer_recovers_without_notifications() {
     for scheme in SCHEMES {
         let params = Table::new();
         let mut point = roles(scheme, &params).reaction_point(place(1, "reaction"));
-        hear_all(&mut *point, Instant::ZERO);
+        notify_all(&mut *point, Instant::ZERO);
         if point.poll_timeout().is_none() {
             continue;
         }
         for _ in 0..200 {
-            hear_all(&mut *point, Instant::ZERO);
+            notify_all(&mut *point, Instant::ZERO);
         }
         let held = point.state();
         let mut now = Instant::ZERO;

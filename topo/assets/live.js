@@ -192,7 +192,7 @@
     if (inSight.has($("fabric"))) fabric(bin, trees);
     const sources = meta.adapters.filter((a) => a.from.some((output) => hold(bin, output) >= HELD)).length;
     say("caption", `${bin.held} of ${outputs} outputs wait, ${sources} of ${meta.adapters.length} sources are held up; ports received ${bin.mean.toFixed(2)} of line rate in the mean, ${bin.least.toFixed(2)} to ${bin.most.toFixed(2)}.`);
-    say("standstill", trees.length ? `${counted(trees[0].size)} behind ${trees[0].name}` : bin.held ? `${counted(bin.held)}, of ${outputs}` : `Nothing stands still on ${outputs} outputs`);
+    say("standstill", trees.length ? `${counted(trees[0].size)} behind ${trees[0].name}` : bin.held ? `${counted(bin.held)}, of ${outputs}` : `None of ${outputs} outputs is held`);
     say("over", `At ${grouped(bin.t)} τ ports received ${bin.mean.toFixed(2)} of line rate in the mean`);
     say("now", `t = ${grouped(bin.t)} τ`);
     say("then", (following ? (over ? "ended" : "following") : "stopped here") + (meta.endless ? "" : ` · ${grouped(meta.length)} τ in all`));

@@ -1,4 +1,4 @@
-//! Tells the program which commit it was built from.
+//! Sets the commit of the build for the program.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ fn commit() -> Option<String> {
     Some(hash.trim().chars().take(12).collect())
 }
 
-/// The folder itself, or where the file of a second work tree says it is.
+/// The folder itself, or the folder that the file of a second work tree names.
 fn git_folder(git: &Path) -> Option<PathBuf> {
     if git.is_dir() {
         return Some(git.to_owned());

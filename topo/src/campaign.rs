@@ -112,6 +112,7 @@ impl Campaign {
     /// Independent runs, `at_once` of them at the same time. They are printed in the order of the tasks.
     fn side_by_side<'a>(&self, tasks: &'a [Task], at_once: usize, threads: usize) -> Vec<Run<'a>> {
         let endings: DashMap<usize, Ending> = DashMap::new();
+        // Index of the next run to print. A lock, because runs end on several threads and are printed in order.
         let shown = Mutex::new(0);
         let indexes: Vec<usize> = (0..tasks.len()).collect();
         map_in_parallel(&indexes, at_once, |index| {

@@ -62,7 +62,7 @@ pub struct CapturedPort {
     /// Its line rate.
     pub rate: BitRate,
     /// A replay feeds frames to this port that no peer sent, so credits do not match. The name of its interface
-    /// for link packets says so.
+    /// for link packets states it.
     #[serde(default)]
     pub fed: bool,
 }

@@ -177,7 +177,7 @@ impl<R: Read> Iterator for CaptureReader<R> {
     }
 }
 
-/// Extracts the frame of a packet, or says why it is skipped.
+/// Extracts the frame of a packet, or returns why the packet is skipped.
 fn framed(packet: RawPacket<'_>) -> Result<CapturedFrame, Reason> {
     let (octets, wire_size) = (packet.octets, packet.wire_size);
     let is_link = packet.interface.as_deref().is_some_and(|name| name.ends_with("/link"));
@@ -211,7 +211,7 @@ fn framed(packet: RawPacket<'_>) -> Result<CapturedFrame, Reason> {
     })
 }
 
-/// A parsed ERF record: header, extension headers (the first bit of each says whether another follows), then
+/// A parsed ERF record: header, extension headers (the first bit of each is set if another follows), then
 /// the packet without the record's padding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ErfRecord<'a> {

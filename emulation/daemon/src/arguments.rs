@@ -6,7 +6,7 @@ use emulation::cable::shim;
 
 /// Hosts devices for a launcher.
 ///
-/// `pausebed` starts this program with a configuration and talks to it through standard input and output. Started by
+/// `pausebed` starts this program with a configuration and exchanges messages with it through standard input and output. Started by
 /// another program, the daemon joins the launcher at HOST:PORT.
 #[derive(Debug, PartialEq, Eq, Parser)]
 pub struct Arguments {

@@ -3,13 +3,13 @@
 //!
 //! ```text
 //!   daemon ── join ───────────▶ launcher
-//!          ◀───────── clock? ──           a few times: whose clock is how far ahead
+//!          ◀───────── clock? ──           a few times: offset between the clocks
 //!          ── clock ──────────▶
 //!          ◀── configuration ──
 //!          …  from here on as through pipes: hello, start, beats, report
 //! ```
 //!
-//! A daemon knows only the launcher's address and a token. It binds its own sockets at the local address of
+//! A daemon starts with only the launcher's address and a token. It binds its own sockets at the local address of
 //! that connection, and the launcher bundles frames according to the path's MTU.
 
 use crate::config::{AdminConfig, DaemonConfig, TcpConfig};
@@ -88,7 +88,7 @@ pub fn join(
     admin: Option<(String, u16)>,
 ) -> Result<(DaemonConfig, BufReader<TcpStream>, TcpStream), DaemonError> {
     let admin = admin.map(|(name, port)| {
-        let tcp = TcpConfig { port, name: Some(name), token: Token::told(&token) };
+        let tcp = TcpConfig { port, name: Some(name), token: Token::new(&token) };
         AdminConfig { socket: None, tcp: Some(tcp) }
     });
     let stream = connect(address).context(format!("no launcher at {address}"))?;
@@ -161,7 +161,7 @@ mod tests {
         let questions = b"\"clock\"\n\"clock\"\n{\"configuration\":\"lab = 1\"}\n";
         let mut answers = Vec::new();
         let text = await_configuration(&mut &questions[..], &mut answers);
-        assert_eq!(text.expect("it is told"), "lab = 1");
+        assert_eq!(text.expect("the configuration arrives"), "lab = 1");
         let answers = String::from_utf8(answers).expect("JSON is UTF-8");
         let clocks: Vec<u64> = answers
             .lines()
@@ -175,12 +175,12 @@ mod tests {
 
     #[test]
     fn a_launcher_that_refuses_goes_away_or_talks_nonsense_is_an_error_in_words() {
-        let told = |words: &[u8]| {
+        let refusal = |words: &[u8]| {
             let error = await_configuration(&mut &words[..], &mut Vec::new());
             error.expect_err("nothing to be").to_string()
         };
-        assert_eq!(told(b"{\"refused\":\"the token is wrong\"}\n"), "the token is wrong");
-        assert_eq!(told(b""), "the launcher closed the connection");
-        assert!(told(b"welcome\n").contains("welcome"));
+        assert_eq!(refusal(b"{\"refused\":\"the token is wrong\"}\n"), "the token is wrong");
+        assert_eq!(refusal(b""), "the launcher closed the connection");
+        assert!(refusal(b"welcome\n").contains("welcome"));
     }
 }

@@ -54,7 +54,7 @@ fn keep(kept: &[Capability]) -> Result<(), CapsError> {
 mod tests {
     use super::*;
 
-    /// The fields of `/proc/thread-self/status` that tell of rights.
+    /// A field of `/proc/thread-self/status`, such as a set of capabilities or the seccomp mode.
     fn status(field: &str) -> u64 {
         let status = std::fs::read_to_string("/proc/thread-self/status").expect("a thread has one");
         let line = status.lines().find_map(|line| line.strip_prefix(field)).expect("the field");

@@ -203,7 +203,7 @@ fn arguments_and_configurations_that_make_no_sense_are_refused() {
         assert!(joining(bad).is_none(), "{bad:?}");
     }
     assert_eq!(parse(&["--join", "h:1"]), None, "a daemon that joins needs its number");
-    let tcp = TcpConfig { port: 9, name: Some("nicd-0".to_owned()), token: Token::told("secret") };
+    let tcp = TcpConfig { port: 9, name: Some("nicd-0".to_owned()), token: Token::new("secret") };
     let admin = Some(AdminConfig { socket: Some("s".into()), tcp: Some(tcp) });
     let good = DaemonConfig { admin, ..config(0, 2, vec![0, 0, 1]) };
     good.check().expect("it makes sense");

@@ -25,7 +25,7 @@ impl Token {
     }
 
     /// A token generated elsewhere.
-    pub fn told(text: &str) -> Token {
+    pub fn new(text: &str) -> Token {
         Token(text.to_owned())
     }
 
@@ -77,6 +77,6 @@ mod tests {
         assert_eq!(fs::metadata(&file).expect("it is there").mode() & 0o777, 0o600);
         let text = fs::read_to_string(&file).expect("it is there");
         assert!(token.is(text.trim()));
-        assert!(!Token::told("").is(""), "everybody knows the empty one");
+        assert!(!Token::new("").is(""), "an empty token is no secret");
     }
 }

@@ -206,7 +206,7 @@ const RULES_BY_HAND_MAX: usize = 16;
 /// Place of the EtherType in an Ethernet frame.
 const ETHERTYPE: std::ops::Range<usize> = 12..14;
 
-/// Flips one random bit. No Ethernet frame carries its FCS here, so a flag beside the octets says that it is
+/// Flips one random bit. No Ethernet frame carries its FCS here, so a flag beside the octets marks that it is
 /// wrong. The EtherType is not changed, so that the frame still counts as link-local or end-to-end.
 fn flip_one_bit(frame: &mut Frame, random: &mut Random) {
     let spared = if frame.kind == FrameKind::Ethernet { ETHERTYPE } else { 0..0 };

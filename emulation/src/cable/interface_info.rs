@@ -1,4 +1,4 @@
-//! What the kernel says of an interface of the host: state, MTU, addresses, offloads.
+//! Properties of a host interface as the kernel reports them: state, MTU, addresses, offloads.
 //!
 //! pnet lists interfaces with their addresses. MTU and offloads are read by ioctl, since pnet has neither.
 

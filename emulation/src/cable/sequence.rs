@@ -4,7 +4,7 @@
 const WINDOW: u32 = 1024;
 const WORDS: usize = (WINDOW / 64) as usize;
 
-/// What a sequence number says about its frame.
+/// The state of a frame according to its sequence number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
     /// Newer than all frames before it.
@@ -14,7 +14,7 @@ pub enum Arrival {
     },
     /// Skipped before, and arrived now.
     Late,
-    /// A duplicate, or too old to tell.
+    /// A duplicate, or a frame too old to be distinguished from one.
     Duplicate,
 }
 

@@ -8,7 +8,7 @@
 //! * A frame is due only after the link's delay. Everything due within that delay has already been sent and is
 //!   in the socket, so the worker may run ahead of wall time by the shortest delay without missing a frame. A
 //!   worker with a single cable gets all frames in order and may run ahead to the latest arrival it has seen.
-//! * A stamp says when a frame's last bit left, and a transmission that has begun is never cancelled. So the
+//! * A stamp is the instant at which a frame's last bit left, and a transmission that has begun is never cancelled. So the
 //!   worker sends a frame when its transmission begins, without another wake-up at its end. Fidelity counts the
 //!   opposite cases: departures after their stamp, and frames that reach a worker which is already past their
 //!   arrival.

@@ -15,7 +15,7 @@ pub const LINES_MAX: usize = 250_000;
 /// Number of event kinds.
 const KINDS: usize = 15;
 
-/// What the log knows of an event kind.
+/// Number, name and retention of an event kind in the log.
 #[derive(Clone, Copy, Debug)]
 pub struct KindRow {
     /// Its place among the kinds.

@@ -116,17 +116,17 @@ mod tests {
         let mut keeper = HoldTracker::new([(7, 1)].into_iter());
         let (cause, waited) = (HoldCause::Pfc, Duration::ZERO);
         let at = |us| Instant::ZERO + Duration::from_us(us);
-        let tell = |keeper: &mut HoldTracker, us, tc, kind| {
+        let feed = |keeper: &mut HoldTracker, us, tc, kind| {
             let port = PortNumber::from_index(0);
             keeper.note(0, &DeviceEvent { at: at(us), port, tc, kind });
         };
-        tell(&mut keeper, 1, 3, EventKind::Hold { cause });
-        tell(&mut keeper, 1, 4, EventKind::Hold { cause });
-        tell(&mut keeper, 15, 5, EventKind::Hold { cause });
+        feed(&mut keeper, 1, 3, EventKind::Hold { cause });
+        feed(&mut keeper, 1, 4, EventKind::Hold { cause });
+        feed(&mut keeper, 15, 5, EventKind::Hold { cause });
         (1..=3).for_each(|n| keeper.edge(at(10 * n)));
-        tell(&mut keeper, 35, 4, EventKind::Free { cause, waited });
+        feed(&mut keeper, 35, 4, EventKind::Free { cause, waited });
         keeper.edge(at(40));
-        tell(&mut keeper, 45, 3, EventKind::Free { cause, waited });
+        feed(&mut keeper, 45, 3, EventKind::Free { cause, waited });
         keeper.edge(at(50));
         let end = End { node: 7, port: PortNumber::from_index(0) };
         let long = vec![

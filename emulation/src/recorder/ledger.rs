@@ -204,8 +204,8 @@ mod tests {
             }
         }
         assert!(alone.len() == 5 && grid.slots.len() < 1024);
-        let told: usize = alone.iter().map(|series| series.0.len()).sum();
-        assert_eq!(ledger.iter().count(), told);
+        let count: usize = alone.iter().map(|series| series.0.len()).sum();
+        assert_eq!(ledger.iter().count(), count);
         for (series, alone) in ledger.into_series().iter().zip(&alone) {
             assert!(series.iter().eq(alone.0.iter().map(|(place, bin)| (*place, bin))));
         }

@@ -24,14 +24,14 @@ pub(super) struct WindowBarrier {
     shards: usize,
     arrived: AtomicUsize,
     round: AtomicUsize,
-    /// Threads that stopped spinning and wait for `woken`.
+    /// Threads that stopped spinning and wait for `woken`. A lock, because a `Condvar` needs one.
     sleeping: Mutex<usize>,
     woken: Condvar,
     /// A thread panicked, so waiting would never end.
     poisoned: AtomicBool,
     /// By shard: its earliest pending instant, in ps.
     earliest: Vec<AtomicU64>,
-    /// By sending shard, then by receiving shard.
+    /// By sending shard, then by receiving shard. One lock per pair, so that shards rarely wait for each other.
     mailboxes: Vec<Mutex<Vec<CrossFrame>>>,
 }
 

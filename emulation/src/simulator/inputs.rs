@@ -78,7 +78,7 @@ impl DeviceInputs {
     /// Removes the first frame on the way to `port`.
     ///
     /// # Panics
-    /// If there is none; [`DeviceInputs::next`] says whether there is one.
+    /// If there is none; [`DeviceInputs::next`] returns whether there is one.
     pub(crate) fn pop_arrival(&mut self, port: PortNumber) -> Frame {
         let frames = &mut self.queues[port.index()].frames;
         let (_, frame) = frames.pop_front().expect("a port with a pending instant has a frame");

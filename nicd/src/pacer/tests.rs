@@ -11,9 +11,9 @@ struct Counting {
 }
 
 impl ReactionPoint for Counting {
-    fn on_notification(&mut self, _: &Notification, _: Instant) -> Heard {
+    fn on_notification(&mut self, _: &Notification, _: Instant) -> Effect {
         self.notified += 1;
-        if self.notified == 2 { Heard::Crossed } else { Heard::Taken }
+        if self.notified == 2 { Effect::Crossed } else { Effect::Valid }
     }
     fn may_send_at(&self, last_departure: Option<Instant>) -> Permission {
         match (self.notified, last_departure) {
@@ -141,7 +141,7 @@ fn permission_counts_from_the_last_departure_and_each_change_is_one_event() {
     let reaction = |permission, triggered: Option<u64>| Reaction {
         permission,
         triggered,
-        outcome: if triggered.is_some() { Heard::Crossed } else { Heard::Taken },
+        outcome: if triggered.is_some() { Effect::Crossed } else { Effect::Valid },
     };
     assert_eq!(notify(1, &mut out), reaction(Permission::At(at(110)), None));
     assert_eq!(notify(2, &mut out), reaction(Permission::At(at(120)), Some(2)));

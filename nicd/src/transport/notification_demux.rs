@@ -12,7 +12,7 @@
 use crate::counters::Total;
 use crate::transport::adapter::ChannelAdapter;
 use crate::transport::receive::{Disposition, Outcome};
-use proto::congestion::{BcnBody, BcnFlags, CnmBody, Heard, Notification};
+use proto::congestion::{BcnBody, BcnFlags, CnmBody, Effect, Notification};
 use proto::counters::DropReason;
 use proto::events::NoteKind;
 use proto::ids::{CongestionPointId, Priority};
@@ -106,9 +106,9 @@ impl ChannelAdapter {
         };
         let outcome = self.notify_reaction_point(index, notification, kind, now);
         self.totals.count(match outcome {
-            Heard::Taken | Heard::Crossed => of_kind(Total::CnmHandled, Total::BcnHandled),
-            Heard::Ignored => of_kind(Total::CnmIgnored, Total::BcnIgnored),
-            Heard::Refused => of_kind(Total::CnmRefused, Total::BcnRefused),
+            Effect::Valid | Effect::Crossed => of_kind(Total::CnmHandled, Total::BcnHandled),
+            Effect::Ignored => of_kind(Total::CnmIgnored, Total::BcnIgnored),
+            Effect::Refused => of_kind(Total::CnmRefused, Total::BcnRefused),
         });
         Ok(Disposition::Delivered)
     }

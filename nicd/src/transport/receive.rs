@@ -8,7 +8,7 @@ use crate::transport::requester::{AckOutcome, RequesterAction};
 use crate::transport::responder::{AckAction, Request, RequestOutcome, Verb};
 use crate::transport::transmit::QUEUE_KEY;
 use crate::wire::packet::{FrameContent, ReceivedPacket};
-use proto::congestion::{Heard, Notification, TransportNote, Travel};
+use proto::congestion::{Effect, Notification, TransportNote, Travel};
 use proto::counters::{DropReason, LatencyReading};
 use proto::events::{Direction, EventKind, NoteKind};
 use proto::frame::{Frame, FrameClass, FrameHeaders, Integrity};
@@ -263,7 +263,7 @@ impl ChannelAdapter {
             self.totals.count(Total::BecnHandled);
             let notification = Notification::becn(Travel::AckOrCnp);
             let outcome = self.notify_reaction_point(index, &notification, NoteKind::Becn, now);
-            self.totals.count_if(outcome == Heard::Refused, Total::CnpIgnored);
+            self.totals.count_if(outcome == Effect::Refused, Total::CnpIgnored);
         }
         match aeth.syndrome {
             Syndrome::Rnr { .. } => self.totals.count(Total::RnrNak),
@@ -314,7 +314,7 @@ impl ChannelAdapter {
         self.totals.count(Total::CnpHandled);
         let note = TransportNote { travel: Travel::Cnp, becn: packet.bth.becn, body };
         let outcome = self.notify_reaction_point(index, &note.into(), NoteKind::Cnp, now);
-        self.totals.count_if(outcome == Heard::Refused, Total::CnpIgnored);
+        self.totals.count_if(outcome == Effect::Refused, Total::CnpIgnored);
         Ok(Disposition::Delivered)
     }
 
@@ -326,12 +326,12 @@ impl ChannelAdapter {
         notification: &Notification,
         note: NoteKind,
         now: Instant,
-    ) -> Heard {
+    ) -> Effect {
         let pair = &mut self.queue_pairs[index as usize];
         pair.sent.notifications += 1;
         let (flow, lane) = (pair.tx_flow, pair.lane);
         let (qp, sl) = (pair.number, pair.config.service_level);
-        let Some(group) = pair.group else { return Heard::Refused };
+        let Some(group) = pair.group else { return Effect::Refused };
         self.out.log(lane, now, EventKind::Note { flow, note, dir: Direction::Rx });
         let reaction = self.pacer.on_notification(group, flow, notification, now, &mut self.out);
         if let Some(ccti) = reaction.triggered {
@@ -343,7 +343,7 @@ impl ChannelAdapter {
         reaction.outcome
     }
 
-    /// Tells the reaction point of `group` when none of its queue pairs has a frame to send: an idle limiter
+    /// Notifies the reaction point of `group` when none of its queue pairs has a frame to send: an idle limiter
     /// can then be released. Groups that were never limited need no call.
     pub(super) fn report_empty_queue(&mut self, group: u32, now: Instant) {
         if self.pacer.group(group).ever_reacted && self.scheduler.is_idle(group) {

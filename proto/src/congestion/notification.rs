@@ -1,9 +1,9 @@
-//! What is told to a reaction point, and what a reaction point writes on its frames.
+//! The notifications that a reaction point receives, and the tags that it writes on its frames.
 //!
-//! A notification point speaks on the transport of the flow it watches. A congestion point inside
-//! the network speaks to the source of the frame it sampled, in a frame of its own; it says what a
-//! notification contains, and the switch, which knows addresses and the sampled octets, makes the
-//! frame.
+//! A notification point uses the transport of the flow that it watches. A congestion point inside the
+//! network notifies the source of the frame that it sampled, in a separate frame. The congestion point
+//! supplies the contents of the notification. The switch has the addresses and the sampled octets, so
+//! the switch builds the frame.
 
 use crate::ids::CongestionPointId;
 
@@ -16,14 +16,14 @@ pub enum Travel {
     Cnp,
 }
 
-/// What a reaction point is told, by whichever way it came.
+/// A notification to a reaction point, by the way on which it arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notification {
-    /// A receiver says it, on the flow's own transport.
+    /// From the receiver, on the flow's own transport: BECN on an acknowledgement, or a CNP.
     Transport(TransportNote),
-    /// A congestion point of QCN says it.
+    /// From a congestion point of QCN, in a CNM (IEEE 802.1Q, 33.4).
     Cnm(CnmBody),
-    /// A congestion point of BCN says it.
+    /// From a congestion point of BCN, in a BCN message.
     Bcn(BcnBody),
 }
 
@@ -33,7 +33,7 @@ impl Notification {
         Notification::Transport(TransportNote::becn(travel))
     }
 
-    /// What a receiver said, if it was one that spoke.
+    /// The receiver's notification; `None` if a congestion point sent it.
     pub const fn transport(&self) -> Option<&TransportNote> {
         match self {
             Notification::Transport(note) => Some(note),
@@ -48,10 +48,10 @@ impl From<TransportNote> for Notification {
     }
 }
 
-/// What a notification point tells: a CNP, or BECN on an acknowledgement.
+/// The contents of a receiver's notification: a CNP, or BECN on an acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TransportNote {
-    /// The way it goes.
+    /// The packet that carries it.
     pub travel: Travel,
     /// BECN is set.
     pub becn: bool,
@@ -66,14 +66,14 @@ impl TransportNote {
     }
 }
 
-/// What the congestion point of QCN says in a congestion notification message.
+/// The fields that a congestion point of QCN writes into a congestion notification message.
 ///
 /// Source: IEEE 802.1Q, 33.4 (CNM PDU).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CnmBody {
-    /// Quantized Feedback: how bad it is, 0 to 63 of the largest feedback there is.
+    /// Quantized Feedback: severity of the congestion, 0 to 63; 63 is the largest feedback.
     pub quantized_feedback: u8,
-    /// Who says it.
+    /// The congestion point that sends it.
     pub cpid: CongestionPointId,
     /// cnmQOffset: by how much the queue is below its set point. Units: 64 octets.
     pub q_offset: i16,
@@ -81,32 +81,32 @@ pub struct CnmBody {
     pub q_delta: i16,
 }
 
-/// What the congestion point of BCN says.
+/// The fields that a congestion point of BCN writes into its message.
 ///
 /// Source: docs/spec/design.md 3; no field table was published.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BcnBody {
-    /// Who says it.
+    /// The congestion point that sends it.
     pub cpid: CongestionPointId,
     /// Qoff: by how much the queue is below its equilibrium. Units: 64 octets.
     pub q_offset: i16,
     /// Qdelta: by how much the queue has grown since the sample before. Units: 64 octets.
     pub q_delta: i16,
-    /// How bad it is, in words.
+    /// Severity of the congestion, as flags.
     pub flags: BcnFlags,
     /// The timestamp of the sampled frame's rate-regulated tag, 0 if it had none. A congestion point
     /// leaves it 0; the switch, which has the frame, fills it in.
     pub timestamp: u32,
 }
 
-/// How bad the congestion is that a BCN message tells of.
+/// Severity of the congestion that a BCN message reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BcnFlags {
     /// The queue is above its equilibrium.
     pub mild: bool,
     /// The queue is above the severe threshold.
     pub severe: bool,
-    /// BCN(0,0): the source is to stop for a while.
+    /// BCN(0,0): the source must stop for a random time.
     pub stop: bool,
 }
 

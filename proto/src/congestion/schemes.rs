@@ -18,7 +18,7 @@ mod pace;
 pub mod qcn;
 pub mod rr_cc;
 
-/// One scheme: its name, its source, its parameters, and what other parts have to know of it.
+/// One scheme: its name, its source, its parameters, and the properties that other parts read.
 #[derive(Debug)]
 pub struct Scheme {
     /// As in `[scheme] kind`.
@@ -31,7 +31,7 @@ pub struct Scheme {
     pub technologies: &'static [Technology],
     /// Its parameters, in groups.
     pub keys: &'static [&'static [Key]],
-    /// Parses the parameters; reports what one key alone cannot tell.
+    /// Parses the parameters; reports faults that need more than one key to detect.
     pub parse: fn(&mut Reader<'_>) -> Option<Arc<dyn Roles>>,
     /// What its marks and its notifications are called; `None` if they are those of the technology.
     pub signals: Option<Signals>,

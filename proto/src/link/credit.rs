@@ -24,7 +24,7 @@ use crate::wire::infiniband::flow_control_packet::{FlowControlOp, FlowControlPac
 
 /// Counters are twelve bits wide.
 const MODULUS: u16 = 4096;
-/// The largest announced credit in blocks. Beyond half the modulus a receiver cannot tell old limits from
+/// The largest announced credit in blocks. Beyond half the modulus a receiver cannot distinguish old limits from
 /// new ones.
 const OFFER_MAX: u32 = 2048;
 const BLOCK: u64 = 64;

@@ -130,7 +130,7 @@ impl FlowControl {
     }
 
     /// The earliest start of the next frame of `lane`: when the latest credit limit arrived, or the latest
-    /// pause ended. `waited` says whether the frame was held.
+    /// pause ended. `waited` is true if the frame was held.
     pub(super) fn opened_at(&self, lane: VirtualLane, waited: bool) -> Instant {
         match self {
             // A frame that was not held had its credits before the latest limit arrived.

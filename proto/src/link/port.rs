@@ -235,7 +235,7 @@ impl LinkPort {
         self.state.count_drop(reason, size, lane, now, log);
     }
 
-    /// The counters of a lane, for the totals that only the owner knows (marks, notifications, queues).
+    /// The counters of a lane, for the totals that only the owner counts (marks, notifications, queues).
     pub fn counters_mut(&mut self, lane: VirtualLane) -> &mut LaneCounters {
         self.state.counters_mut(lane)
     }

@@ -1,7 +1,7 @@
 //! The VL arbiter: two weighted tables, high priority before low priority up to a limit.
 //!
 //! An entry is served until its weight is used up, rounded up to a whole packet; an entry of weight
-//! zero is skipped. The high table may send as many octets as the limit says, then the low table
+//! zero is skipped. The high table may send as many octets as the limit allows, then the low table
 //! gets one packet if it has one. Only lanes with a packet ready and credits are considered.
 //!
 //! Source: IBTA Vol 1, 7.6.9 (weights in 64-octet units, limit in 4096-octet units, 255 unlimited).

@@ -52,10 +52,10 @@ impl ParseError {
     pub const fn length(
         layer: &'static str,
         offset: usize,
-        said: usize,
+        declared: usize,
         present: usize,
     ) -> ParseError {
-        ParseError { layer, offset, reason: Reason::Length { said, present } }
+        ParseError { layer, offset, reason: Reason::Length { declared, present } }
     }
 
     /// The same error for a frame in which the header begins at `offset`.
@@ -94,10 +94,10 @@ pub enum Reason {
         present: usize,
     },
     /// A length field disagrees with the octets.
-    #[error("says {said} octets, {present} are there")]
+    #[error("declares {declared} octets, {present} are present")]
     Length {
         /// Length in the field, in octets.
-        said: usize,
+        declared: usize,
         /// Octets present.
         present: usize,
     },

@@ -29,7 +29,7 @@ pub struct Control {
     pub params: &'static str,
 }
 
-/// Nobody looks at queues.
+/// No congestion control: no queue is sampled and no frame is marked.
 pub const NONE: Control = Control { scheme: "none", params: "" };
 /// Every frame is marked.
 pub const DCQCN: Control = Control { scheme: "dcqcn", params: "kmin = \"0 B\"\nkmax = \"0 B\"" };

@@ -51,7 +51,7 @@ pub enum Failure {
     Failed(String),
     /// The run proves nothing: the host did not keep up, or a packet got lost that was not injected.
     Inconclusive(String),
-    /// It could not be run here, for want of what it names.
+    /// It could not be run here, because the named thing is missing.
     Skipped(String),
 }
 
@@ -133,12 +133,12 @@ pub struct Group {
     pub cases: Vec<Case>,
 }
 
-/// Fails with what the arguments of [`format!`] say.
+/// Fails with the text of the arguments of [`format!`].
 macro_rules! bail {
     ($($message:tt)+) => { return Err($crate::case::Failure::Failed(format!($($message)+))) };
 }
 
-/// Fails with what the arguments of [`format!`] say unless the condition holds.
+/// Fails with the text of the arguments of [`format!`] unless the condition holds.
 macro_rules! ensure {
     ($condition:expr, $($message:tt)+) => {
         let holds: bool = $condition;

@@ -24,7 +24,7 @@ pub struct Fabric {
 }
 
 impl Evidence for Fabric {
-    fn trusted(&self) -> Result<()> {
+    fn kept_up(&self) -> Result<()> {
         if self.experiment.result.fidelity.ok {
             return Ok(());
         }

@@ -20,4 +20,4 @@ pub use proto::wire::classify::classify;
 pub use std::collections::BTreeMap;
 pub use std::sync::Arc;
 pub use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-pub use testbed::{Bed, Bench, Label, OFFER_MAX, OnLine, Script, Seen, Sent, Sightings, Voice};
+pub use testbed::{Bed, Bench, FcMode, Label, OFFER_MAX, OnLine, Script, Seen, Sent, Sightings};

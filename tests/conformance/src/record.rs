@@ -45,7 +45,7 @@ pub struct Live {
 }
 
 impl Evidence for Record {
-    fn trusted(&self) -> Result<()> {
+    fn kept_up(&self) -> Result<()> {
         match &self.live {
             Some(Live { fidelity, .. }) if !fidelity.ok => Err(Failure::Inconclusive(format!(
                 "{}; dilation {} should hold",
@@ -123,7 +123,7 @@ impl Record {
     }
 
     /// When things of this kind happened at `port`.
-    pub fn told(&self, port: u8, is: impl Fn(&EventKind) -> bool) -> Vec<Instant> {
+    pub fn events_of(&self, port: u8, is: impl Fn(&EventKind) -> bool) -> Vec<Instant> {
         let here = self.events(port, ALWAYS);
         here.filter(|event| is(&event.kind)).map(|event| event.at).collect()
     }

@@ -5,7 +5,7 @@
 
 use crate::prelude::*;
 
-/// What the rules need to know. Rates in bit/s.
+/// The inputs of the rules. Rates in bit/s.
 #[derive(Clone, Copy, Debug)]
 pub struct Numbers {
     /// The line.

@@ -6,13 +6,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// A run is made at most so often. Source: preface of the conformance cases.
 const TRIES_MAX: u32 = 4;
 
-/// A run that can say whether the host kept up.
+/// A run that records whether the host kept up.
 pub trait Evidence {
-    /// Holds if the run can be believed.
+    /// Succeeds if the host kept up with the run.
     ///
     /// # Errors
     /// Inconclusive, and why.
-    fn trusted(&self) -> Result<()>;
+    fn kept_up(&self) -> Result<()>;
 }
 
 /// A place for one run on each level.
@@ -33,13 +33,13 @@ impl<T: Evidence> Shared<T> {
         Shared { make, kept }
     }
 
-    /// The run on this level, if it can be believed.
+    /// The run on this level, if the host kept up.
     ///
     /// # Errors
     /// Why there is none, or why it is inconclusive.
     pub fn on(&self, level: Level) -> Result<Arc<T>> {
         let run = self.made(level)?;
-        run.trusted()?;
+        run.kept_up()?;
         Ok(run)
     }
 
@@ -51,7 +51,7 @@ impl<T: Evidence> Shared<T> {
         let kept = &self.kept[usize::from(level == Level::Live)];
         let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
         let is_good = match &kept.run {
-            Some(Ok(run)) => run.trusted().is_ok(),
+            Some(Ok(run)) => run.kept_up().is_ok(),
             Some(Err(Failure::Failed(_) | Failure::Skipped(_))) => true,
             Some(Err(Failure::Inconclusive(_))) | None => false,
         };
@@ -68,11 +68,11 @@ mod tests {
     use super::*;
     use std::sync::atomic::{AtomicU32, Ordering};
 
-    /// The number of a run, and from which number on runs can be believed.
+    /// The number of a run, and the first number for which the host kept up.
     struct Number(u32, u32);
 
     impl Evidence for Number {
-        fn trusted(&self) -> Result<()> {
+        fn kept_up(&self) -> Result<()> {
             let late = || Failure::Inconclusive("late".to_owned());
             if self.0 >= self.1 { Ok(()) } else { Err(late()) }
         }

@@ -1,6 +1,6 @@
 //! The vocabulary of scripts, and a script.
 
-use crate::credits::{Credits, Voice};
+use crate::credits::{Credits, FcMode};
 use crate::frames::ethernet::{pfc, quanta_for};
 use crate::neighbour::Neighbour;
 use crate::seen::Seen;
@@ -76,7 +76,7 @@ pub trait Bed {
     }
 
     /// The last pause that the device sent to the neighbour at `port` for `priority`: quanta, 0 for XON.
-    fn asked_last(&self, port: u8, priority: u8) -> Option<u16> {
+    fn last_pause(&self, port: u8, priority: u8) -> Option<u16> {
         let here = self.seen().iter().rev().filter(|seen| seen.port == port);
         here.filter_map(|seen| quanta_for(&seen.frame, priority)).next()
     }
@@ -87,29 +87,29 @@ pub trait Bed {
     }
 
     /// The neighbour at `port` sends its flow-control packet of `lane` now.
-    fn say(&mut self, port: u8, lane: u8) {
+    fn advertise(&mut self, port: u8, lane: u8) {
         let packet = self.credits(port).packet(lane);
-        if self.credits(port).tell(&packet) {
-            self.say_packet(port, &packet);
+        if self.credits(port).announce(&packet) {
+            self.send_credit(port, &packet);
         }
     }
 
     /// The neighbour at `port` sends this flow-control packet.
-    fn say_packet(&mut self, port: u8, packet: &FlowControlPacket) {
+    fn send_credit(&mut self, port: u8, packet: &FlowControlPacket) {
         self.put(port, FrameKind::InfinibandLink, &packet.to_octets(), Label::default());
     }
 
     /// The neighbour at `port` offers `blocks` on `lane` beyond what it has received.
     fn offer(&mut self, port: u8, lane: u8, blocks: u16) {
         self.credits(port).lanes[usize::from(lane)].offer = blocks;
-        self.say(port, lane);
+        self.advertise(port, lane);
     }
 
     /// The neighbour at `port` sends flow control in this way from now on.
-    fn speak(&mut self, port: u8, voice: Voice) {
+    fn set_mode(&mut self, port: u8, mode: FcMode) {
         let now = self.now();
         let credits = self.credits(port);
-        credits.voice = voice;
+        credits.mode = mode;
         credits.due = now;
     }
 }

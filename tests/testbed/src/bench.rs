@@ -5,7 +5,7 @@
 //! and no rate: a frame that is sent now arrives now.
 
 use crate::bed::{Bed, Label, Script};
-use crate::credits::{Credits, Voice};
+use crate::credits::{Credits, FcMode};
 use crate::neighbour::Neighbour;
 use crate::seen::{Seen, Sightings};
 use proto::counters::DeviceReading;
@@ -137,7 +137,7 @@ impl<D: Device + ?Sized> Bench<D> {
 
     /// No neighbour sends anything by itself any more.
     pub fn mute(&mut self) {
-        self.neighbours.iter_mut().for_each(|neighbour| neighbour.credits().voice = Voice::Silent);
+        self.neighbours.iter_mut().for_each(|neighbour| neighbour.credits().mode = FcMode::Off);
     }
 
     /// The neighbour at `port` sends a frame that arrives now.
@@ -205,7 +205,7 @@ impl<D: Device + ?Sized> Bench<D> {
 
     fn next(&self) -> Instant {
         let of_cable = |flying: &Flying| {
-            let lands = flying.out.front().map_or(Instant::NEVER, |sent| sent.heard);
+            let lands = flying.out.front().map_or(Instant::NEVER, |sent| sent.received);
             lands.min(flying.coming.front().map_or(Instant::NEVER, |(at, _)| *at))
         };
         let cables = self.flying.iter().map(of_cable);
@@ -219,8 +219,8 @@ impl<D: Device + ?Sized> Bench<D> {
     fn land(&mut self) {
         let now = self.now;
         for (flying, neighbour) in self.flying.iter_mut().zip(&mut self.neighbours) {
-            while let Some(sent) = flying.out.pop_front_if(|sent| sent.heard <= now) {
-                neighbour.hear(sent.frame.kind, &sent.frame.octets);
+            while let Some(sent) = flying.out.pop_front_if(|sent| sent.received <= now) {
+                neighbour.receive(sent.frame.kind, &sent.frame.octets);
                 self.seen.push(sent);
             }
         }
@@ -256,9 +256,9 @@ impl<D: Device + ?Sized> Bench<D> {
         while let Some(mut sent) = self.device.poll_transmit(self.now) {
             sent.frame.integrity = Integrity::Unchecked;
             let (index, at) = (sent.port.index(), sent.at);
-            let heard = at + self.neighbours[index].delay;
+            let received = at + self.neighbours[index].delay;
             let port = sent.port.get();
-            self.flying[index].out.push_back(Seen { port, at, heard, frame: sent.frame });
+            self.flying[index].out.push_back(Seen { port, at, received, frame: sent.frame });
         }
         while let Some(event) = self.device.poll_event() {
             self.events.push(event);
@@ -271,13 +271,13 @@ impl<D: Device + ?Sized> Bench<D> {
     }
 
     /// Events of this kind that have happened: when, at which port, of which lane or priority.
-    pub fn told(&self, is: impl Fn(&EventKind) -> bool) -> Vec<(Instant, u8, u8)> {
+    pub fn events_of(&self, is: impl Fn(&EventKind) -> bool) -> Vec<(Instant, u8, u8)> {
         let of_kind = self.events.iter().filter(|event| is(&event.kind));
         of_kind.map(|event| (event.at, event.port.get(), event.tc)).collect()
     }
 
-    /// Forgets what the neighbours have seen and what has happened.
-    pub fn forget(&mut self) {
+    /// Clears the frames that the neighbours received and the events.
+    pub fn clear(&mut self) {
         self.seen.clear();
         self.events.clear();
     }

@@ -1,5 +1,5 @@
 //! The credits of a played neighbour of InfiniBand: it trains its link with flow-control packets and
-//! repeats its offer of buffer on every lane; a script may change the offer, or silence it.
+//! repeats its offer of buffer on every lane; a script may change the offer, or stop the packets.
 
 use proto::frame::FrameKind;
 use proto::ids::VirtualLane;
@@ -15,7 +15,7 @@ pub const OFFER_MAX: u16 = 2048;
 
 /// Which flow-control packets a neighbour sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Voice {
+pub enum FcMode {
     /// Op 1 until a flow-control packet of every lane has come from the device, then op 0.
     Training,
     /// Op 1, whatever comes from the device.
@@ -23,7 +23,7 @@ pub enum Voice {
     /// Op 0.
     Normal,
     /// Nothing.
-    Silent,
+    Off,
 }
 
 /// A neighbour's account of one lane.
@@ -32,7 +32,7 @@ pub struct Lane {
     /// Blocks it offers beyond what it has received.
     pub offer: u16,
     /// It sends flow-control packets for this lane.
-    pub speaks: bool,
+    pub sends: bool,
     /// Blocks it has sent, modulo 4096.
     pub sent: u16,
     /// Blocks it has received, modulo 4096.
@@ -40,7 +40,7 @@ pub struct Lane {
     /// The last limit (FCCL) from the device; none before its first flow-control packet.
     pub limit: Option<u16>,
     /// The highest limit (FCCL) that it has sent to the device.
-    told: u16,
+    offered: u16,
     /// Packets that the device sent beyond that limit.
     pub overruns: u32,
 }
@@ -51,27 +51,27 @@ pub struct Credits {
     /// By data lane.
     pub lanes: Vec<Lane>,
     /// Which flow-control packets it sends.
-    pub voice: Voice,
+    pub mode: FcMode,
     /// How often it sends them.
     pub refresh: Duration,
     /// When the next ones are due.
     pub due: Instant,
     /// Of its flow-control packets one in so many is lost on the way; 0 is none.
     pub loses: u32,
-    said: u32,
+    packets: u32,
 }
 
 impl Credits {
     /// Credits of a neighbour that has sent and received nothing and offers as much as can be offered.
     pub fn new(lanes: u8, refresh: Duration) -> Credits {
-        let lane = Lane { offer: OFFER_MAX, speaks: true, ..Lane::default() };
+        let lane = Lane { offer: OFFER_MAX, sends: true, ..Lane::default() };
         Credits {
             lanes: vec![lane; usize::from(lanes)],
-            voice: Voice::Training,
+            mode: FcMode::Training,
             refresh,
             due: Instant::ZERO,
             loses: 0,
-            said: 0,
+            packets: 0,
         }
     }
 
@@ -79,9 +79,9 @@ impl Credits {
     pub fn packet(&self, lane: u8) -> FlowControlPacket {
         let account = self.lanes[usize::from(lane)];
         let trained = self.lanes.iter().all(|lane| lane.limit.is_some());
-        let op = match self.voice {
-            Voice::Initialize => FlowControlOp::Init,
-            Voice::Training if !trained => FlowControlOp::Init,
+        let op = match self.mode {
+            FcMode::Initialize => FlowControlOp::Init,
+            FcMode::Training if !trained => FlowControlOp::Init,
             _ => FlowControlOp::Normal,
         };
         FlowControlPacket {
@@ -93,30 +93,30 @@ impl Credits {
     }
 
     /// Accounts for `packet` as sent; false if it is one of those that are lost.
-    pub fn tell(&mut self, packet: &FlowControlPacket) -> bool {
-        self.said += 1;
-        if self.loses > 0 && self.said.is_multiple_of(self.loses) {
+    pub fn announce(&mut self, packet: &FlowControlPacket) -> bool {
+        self.packets += 1;
+        if self.loses > 0 && self.packets.is_multiple_of(self.loses) {
             return false;
         }
         if let Some(lane) = self.lanes.get_mut(packet.virtual_lane.index())
-            && (packet.fccl + MODULUS - lane.told) % MODULUS <= OFFER_MAX
+            && (packet.fccl + MODULUS - lane.offered) % MODULUS <= OFFER_MAX
         {
-            lane.told = packet.fccl;
+            lane.offered = packet.fccl;
         }
         true
     }
 
     /// The flow-control packets due at `now`, without those that are lost.
     pub fn words(&mut self, now: Instant) -> Vec<FlowControlPacket> {
-        if self.voice == Voice::Silent || self.due > now {
+        if self.mode == FcMode::Off || self.due > now {
             return Vec::new();
         }
         self.due = now + self.refresh;
         let mut words = Vec::new();
         for lane in 0..self.lanes.len() as u8 {
             let packet = self.packet(lane);
-            let is_said = self.lanes[usize::from(lane)].speaks && self.tell(&packet);
-            words.extend(is_said.then_some(packet));
+            let arrives = self.lanes[usize::from(lane)].sends && self.announce(&packet);
+            words.extend(arrives.then_some(packet));
         }
         words
     }
@@ -136,11 +136,11 @@ impl Credits {
     }
 
     /// Takes a frame from the device; true if with it a first limit is known of every lane.
-    pub fn hear(&mut self, kind: FrameKind, octets: &[u8]) -> bool {
+    pub fn receive(&mut self, kind: FrameKind, octets: &[u8]) -> bool {
         if kind != FrameKind::InfinibandLink {
             if let Some(lane) = self.lane_of(octets) {
                 lane.received = (lane.received + cost(octets)) % MODULUS;
-                let left = (lane.told + MODULUS - lane.received) % MODULUS;
+                let left = (lane.offered + MODULUS - lane.received) % MODULUS;
                 lane.overruns += u32::from(left > OFFER_MAX);
             }
             return false;
@@ -149,7 +149,7 @@ impl Credits {
         let Some(lane) = self.lanes.get_mut(packet.virtual_lane.index()) else { return false };
         if packet.op == FlowControlOp::Init {
             // The device begins anew, and so does what it may send.
-            lane.told = packet.fctbs;
+            lane.offered = packet.fctbs;
         }
         lane.received = packet.fctbs;
         let is_first = lane.limit.replace(packet.fccl).is_none();
@@ -187,12 +187,12 @@ mod tests {
     #[test]
     fn it_trains_until_it_has_heard_every_lane() {
         let mut neighbour = neighbour();
-        let hear = |neighbour: &mut Credits, lane| {
-            neighbour.hear(FrameKind::InfinibandLink, &word(FlowControlOp::Init, lane, 0, 100))
+        let receive = |neighbour: &mut Credits, lane| {
+            neighbour.receive(FrameKind::InfinibandLink, &word(FlowControlOp::Init, lane, 0, 100))
         };
-        assert!(!hear(&mut neighbour, 0));
+        assert!(!receive(&mut neighbour, 0));
         assert_eq!(neighbour.packet(0).op, FlowControlOp::Init);
-        assert!(hear(&mut neighbour, 1) && !hear(&mut neighbour, 1));
+        assert!(receive(&mut neighbour, 1) && !receive(&mut neighbour, 1));
         assert_eq!(neighbour.packet(0).op, FlowControlOp::Normal);
     }
 
@@ -201,7 +201,7 @@ mod tests {
         let mut neighbour = neighbour();
         assert!(!neighbour.may_send(&packet(1)), "nothing was offered yet");
         neighbour.lanes[0].sent = 4_090;
-        neighbour.hear(FrameKind::InfinibandLink, &word(FlowControlOp::Normal, 0, 0, 4));
+        neighbour.receive(FrameKind::InfinibandLink, &word(FlowControlOp::Normal, 0, 0, 4));
         assert!(neighbour.may_send(&packet(10)) && !neighbour.may_send(&packet(11)));
         neighbour.on_send(&packet(10));
         assert_eq!(neighbour.lanes[0].sent, 4);
@@ -212,11 +212,11 @@ mod tests {
     fn what_exceeds_its_own_offer_is_an_overrun() {
         let mut neighbour = neighbour();
         neighbour.lanes[0].offer = 10;
-        let told = neighbour.packet(0);
-        assert!(neighbour.tell(&told));
-        neighbour.hear(FrameKind::Infiniband, &packet(10));
+        let sent = neighbour.packet(0);
+        assert!(neighbour.announce(&sent));
+        neighbour.receive(FrameKind::Infiniband, &packet(10));
         assert_eq!(neighbour.lanes[0].overruns, 0);
-        neighbour.hear(FrameKind::Infiniband, &packet(1));
+        neighbour.receive(FrameKind::Infiniband, &packet(1));
         assert_eq!(neighbour.lanes[0].overruns, 1);
     }
 
@@ -225,7 +225,7 @@ mod tests {
         let mut neighbour = neighbour();
         neighbour.loses = 3;
         let packet = neighbour.packet(0);
-        let told: Vec<bool> = (0..6).map(|_| neighbour.tell(&packet)).collect();
-        assert_eq!(told, [true, true, false, true, true, false]);
+        let arrived: Vec<bool> = (0..6).map(|_| neighbour.announce(&packet)).collect();
+        assert_eq!(arrived, [true, true, false, true, true, false]);
     }
 }

@@ -7,7 +7,7 @@ use proto::frame::Frame;
 use proto::ids::PortNumber;
 use proto::units::{Duration, Instant};
 
-/// Says whether a frame that reaches a port never gets in.
+/// Whether a frame that reaches a port is discarded before the device.
 pub type Misses = Box<dyn FnMut(PortNumber, &Frame) -> bool + Send>;
 
 /// A device that misses some of what reaches it, or whose timers are late.

@@ -16,7 +16,7 @@ pub mod toy;
 
 pub use bed::{Bed, Label, Script, Step};
 pub use bench::{Bench, Cable};
-pub use credits::{Credits, Lane, OFFER_MAX, Voice, cost};
+pub use credits::{Credits, FcMode, Lane, OFFER_MAX, cost};
 pub use hampered::{Hampered, Misses, deaf, sleepy};
 pub use line::OnLine;
 pub use neighbour::Neighbour;

@@ -3,7 +3,7 @@
 //! On InfiniBand it trains the link and sends the flow control of [`Credits`]. On Ethernet it sends
 //! nothing by itself: scripts pause the device and look at the pauses it sends.
 
-use crate::credits::{Credits, Lane, Voice};
+use crate::credits::{Credits, FcMode, Lane};
 use bytes::BytesMut;
 use proto::frame::FrameKind;
 use proto::units::{BitRate, Duration, Instant};
@@ -58,7 +58,7 @@ impl Neighbour {
     /// When it sends flow control by itself next.
     pub fn due(&self) -> Instant {
         match &self.credits {
-            Some(credits) if credits.voice != Voice::Silent => credits.due,
+            Some(credits) if credits.mode != FcMode::Off => credits.due,
             _ => Instant::NEVER,
         }
     }
@@ -90,9 +90,9 @@ impl Neighbour {
     }
 
     /// It receives a frame. After the first flow control of a new peer its own next packet is due at once.
-    pub fn hear(&mut self, kind: FrameKind, octets: &[u8]) {
+    pub fn receive(&mut self, kind: FrameKind, octets: &[u8]) {
         if let Some(credits) = &mut self.credits
-            && credits.hear(kind, octets)
+            && credits.receive(kind, octets)
         {
             credits.due = Instant::ZERO;
         }

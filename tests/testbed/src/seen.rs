@@ -14,7 +14,7 @@ pub struct Seen {
     /// When its last bit left.
     pub at: Instant,
     /// When the neighbour received it.
-    pub heard: Instant,
+    pub received: Instant,
     /// The frame.
     pub frame: Frame,
 }
@@ -57,7 +57,7 @@ pub trait Sightings {
     }
 
     /// The pauses for `priority` that left by `port`: when, and quanta (0 for XON).
-    fn asked(&self, port: u8, priority: u8) -> Vec<(Instant, u16)> {
+    fn pauses(&self, port: u8, priority: u8) -> Vec<(Instant, u16)> {
         let read = |seen: &Seen| Some((seen.at, quanta_for(&seen.frame, priority)?));
         self.line(port).filter_map(read).collect()
     }

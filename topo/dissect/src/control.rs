@@ -59,7 +59,7 @@ impl Body for MacControl {
         false
     }
 
-    /// The keys tell which opcode it has.
+    /// The keys determine the opcode.
     fn encode(&self, object: &mut Object, out: &mut Vec<u8>) -> Result<(), Fault> {
         let has = |field| object.has_within("mac_control", field);
         let layer = match (has("enbv"), has("pause_time")) {

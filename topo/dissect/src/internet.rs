@@ -13,7 +13,7 @@ use proto::wire::ethernet::ethertype::{ROCE_V2_PORT, UDP as UDP_PROTOCOL};
 use proto::wire::internet::checksum;
 use std::ops::Range;
 
-/// A version of IP, and what dissection has to know of it.
+/// A version of IP, and its properties for dissection.
 #[derive(Debug)]
 pub(super) struct Version {
     layer: &'static Layer,

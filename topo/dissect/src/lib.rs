@@ -150,7 +150,7 @@ pub fn encode(line: &str) -> Result<Encoded, Fault> {
     Ok(frame)
 }
 
-/// Appends a frame; its members tell the format.
+/// Appends a frame; its members determine the format.
 fn encode_frame(mut object: Object, out: &mut Vec<u8>) -> Result<(), Fault> {
     object.ignore(&["length"]);
     object.take_error()?;

@@ -1,6 +1,6 @@
 //! The input of `decode`: pcap and pcapng captures, or text with hexadecimal digits.
 //!
-//! The first four octets tell which. Input is read as a stream; memory does not grow with its length.
+//! The first four octets identify the format. Input is read as a stream; memory does not grow with its length.
 
 use super::{Fcs, Meta};
 use capture::pcapng::{LinkType, erf};
@@ -44,7 +44,7 @@ pub trait Visitor {
 }
 
 /// Reads `input` to its end. `unsaid` is the technology of hexadecimal text and of captures with an unknown link type;
-/// if it is `None`, the octets of text tell.
+/// if it is `None`, the octets of text decide.
 ///
 /// # Errors
 /// Those of the visitor.

@@ -29,7 +29,7 @@ pub(super) fn decode(sink: &mut dyn Sink, part: Part<'_>) -> bool {
     }
     let pad_count = usize::from(bth[1] >> 4 & 0b11);
     let padded = rest.octets();
-    // In a frame that was cut the pad cannot be told from payload.
+    // In a frame that was cut the pad cannot be distinguished from payload.
     let pad = if part.is_whole() { pad_count.min(padded.len()) } else { 0 };
     let (payload, pad) = padded.split_at(padded.len() - pad);
     if part.is_whole() {
@@ -42,7 +42,7 @@ pub(super) fn decode(sink: &mut dyn Sink, part: Part<'_>) -> bool {
     false
 }
 
-/// Judges octets behind the headers: all, those of the payload, and those of the pad as the BTH says.
+/// Judges octets behind the headers: all, those of the payload, and those of the pad that the BTH declares.
 fn judge_payload(sink: &mut dyn Sink, opcode: Opcode, octets: [usize; 3], mtu: usize) {
     let [present, payload, pad_count] = octets;
     if pad_count > present {

@@ -20,7 +20,7 @@ const ROW: usize = 16;
 /// Between the two addresses of a frame; they take the place of those of outer headers.
 const ARROW: &str = " → ";
 
-/// What the summary line says of a layer besides its title: by key the fields, a mark before each.
+/// The fields of a layer in the summary line, after its title: by key, with a mark before each.
 static SUMMARIES: [(&str, &[(&str, &Field)]); 11] = [
     ("lrh", &[("  ", LRH.field("slid")), (ARROW, LRH.field("dlid"))]),
     ("ethernet", &[("  ", ETHERNET.field("src")), (ARROW, ETHERNET.field("dst"))]),

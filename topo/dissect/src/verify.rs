@@ -46,7 +46,7 @@ pub use rule::Rule;
 pub use rules::{FAMILIES, Row};
 use std::fmt::Display;
 
-/// What the user knows of the links and the file does not state.
+/// Properties of the links that the user supplies because the file does not state them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
     /// Symbol time of the links: eight data bits of one lane.
@@ -61,7 +61,7 @@ pub struct Settings {
     pub pause: Option<Pausing>,
 }
 
-/// How Ethernet links are paused, and how soon a port must obey.
+/// How Ethernet links are paused, and the response time of a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pausing {
     /// What gives a frame its priority, with PFC; `None` with PAUSE, which stops all priorities.

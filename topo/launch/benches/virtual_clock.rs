@@ -153,7 +153,7 @@ impl Options {
                 "--repeats" => options.repeats = (number() as usize).max(1),
                 "--stop" => options.stop = Some(number()),
                 "--bare" => options.bare = true,
-                // What cargo itself says to a bench.
+                // The argument that cargo itself passes to a bench.
                 "--bench" => {}
                 name => options.names.push(name.to_owned()),
             }

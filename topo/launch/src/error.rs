@@ -56,7 +56,7 @@ impl LaunchError {
         move |source| LaunchError { source: Some(source.into()), ..self }
     }
 
-    /// The same failure with more to say about it.
+    /// The same failure with further details.
     pub(crate) fn with_appendix(self, appendix: &str) -> LaunchError {
         LaunchError { what: self.what + appendix, ..self }
     }

@@ -44,7 +44,7 @@ pub(crate) fn run(
         let listener = TcpListener::bind(address).await.or_host(cannot())?;
         let address = listener.local_addr().or_host(cannot())?;
         eprintln!("waiting at {address} for {}", parts(&hosting));
-        joined::run(job, hosting, listener, &Token::told(&token), progress).await
+        joined::run(job, hosting, listener, &Token::new(&token), progress).await
     })
 }
 

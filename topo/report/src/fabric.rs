@@ -56,7 +56,7 @@ pub fn section(facts: &Facts<'_>) -> Markup {
     }
 }
 
-/// What a held frame waits for, and how its link is said to be.
+/// The cause for which a held frame waits, and the word for the state of its link.
 fn waits(facts: &Facts<'_>) -> (&'static str, &'static str) {
     match facts.run.run.graph.technology {
         Technology::Ethernet => ("paused by PFC or PAUSE", "paused"),

@@ -373,7 +373,7 @@ pub fn trees_title(facts: &Facts<'_>) -> String {
     }
     let Some(tree) = run.result.saturation.trees.first().filter(|tree| tree.size > 0) else {
         return match run.result.saturation.strays.first() {
-            None => format!("Nothing stands still on {} outputs", run.graph.outputs.len()),
+            None => format!("None of {} outputs is held", run.graph.outputs.len()),
             Some(stray) => {
                 let n = run.result.saturation.strays.len() as u64;
                 let n = number::count(n, "output was", "outputs were");

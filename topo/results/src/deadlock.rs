@@ -27,7 +27,7 @@ pub struct Deadlock {
     pub over: Option<Instant>,
 }
 
-/// The deadlocks of a run in which outputs could wait for each other as `waits` says, in the order in
+/// The deadlocks of a run in which outputs could wait for each other according to `waits`, in the order in
 /// which they were found. All workers have the same bin edges.
 pub fn found(waits: &Waits, recorded: &[&Holds]) -> Vec<Deadlock> {
     let edges = recorded.first().map_or(&[][..], |first| &first.edges);
@@ -77,7 +77,7 @@ mod tests {
         End { node, port: PortNumber::from_index(1) }
     }
 
-    /// Outputs 0, 1 and 2 can wait for each other in a circle; 3 waits for 0 and nobody for it.
+    /// Outputs 0, 1 and 2 can wait for each other in a circle; 3 waits for 0 and no output waits for 3.
     fn ring() -> Waits {
         let pairs = [(0, 1), (1, 2), (2, 0), (3, 0)];
         pairs.map(|(from, to)| (output(from), [output(to)].into())).into()
@@ -91,7 +91,7 @@ mod tests {
         Hold { at: output(node), tc, from: us(from), to: to.map(us) }
     }
 
-    /// What is found in these holds, each told by a worker of its own, with an edge every 10 us.
+    /// What is found in these holds, each recorded by a worker of its own, with an edge every 10 us.
     fn found_in(holds: &[Hold]) -> Vec<Deadlock> {
         let edges: Vec<_> = (1..20).map(|n| us(10 * n)).collect();
         let one = |hold: &Hold| Holds { edges: edges.clone(), long: vec![*hold] };

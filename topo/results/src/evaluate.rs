@@ -50,7 +50,7 @@ impl<'a> RunData<'a> {
     fn at(&self, node: usize, edge: Instant) -> Result<Taken<'a>, String> {
         let name = self.fabric.node_name(node);
         let (worker, place) =
-            self.places.get(&node).ok_or_else(|| format!("nobody recorded {name}"))?;
+            self.places.get(&node).ok_or_else(|| format!("no worker recorded {name}"))?;
         let edges = &self.recordings[*worker].edges;
         let found = edges.binary_search_by_key(&edge, |reading| reading.edge);
         let reading = found.ok().map(|index| &edges[index]);

@@ -22,7 +22,7 @@ proto::params! {
         min: Option<f64> = ANY_NUMBER, Optional;
         /// At most this.
         max: Option<f64> = ANY_NUMBER, Optional;
-        /// What theory says; reports show it, no verdict depends on it.
+        /// The value that theory predicts; reports show it, no verdict depends on it.
         theory: Option<f64> = ANY_NUMBER, Optional;
         /// For an order: its nodes, those of one pattern or inner list in any order.
         order: Option<Vec<Texts>> = List(&Either(&[Text, List(&Text)])), Optional;

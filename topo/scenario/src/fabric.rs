@@ -191,7 +191,7 @@ pub fn read(fields: &Fields<'_>) -> Option<FabricSettings> {
     })
 }
 
-/// Refuses what `[fabric]` may say of the other technology only.
+/// Refuses the keys of `[fabric]` that belong to the other technology.
 fn refuse_strangers(fields: &Fields<'_>, technology: Technology, routing: Routing) {
     if !routing.0.fits(technology) {
         let message = "a forwarding table of InfiniBand has one port a LID";

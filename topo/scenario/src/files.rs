@@ -10,7 +10,7 @@ pub struct Loaded {
     pub file: PathBuf,
     /// The file's name without folder and ending: names its run directory.
     pub stem: String,
-    /// What it says.
+    /// Its contents.
     pub scenario: Scenario,
 }
 

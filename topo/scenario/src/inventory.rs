@@ -1,4 +1,4 @@
-//! What results have to know about the fabric they come from: names, rates, addresses, units.
+//! The properties of a fabric that its results need: names, rates, addresses, units.
 
 use emulation::wiring::{End, Wiring};
 use proto::counters::FlowId;
@@ -25,7 +25,7 @@ pub struct Fabric {
     pub addresses: Vec<u64>,
     /// Names of the scenario's traffic items, by number.
     pub traffic: Vec<String>,
-    /// What measures have to know of the traces that are replayed, by number of the traffic item.
+    /// The properties of replayed traces that measures need, by number of the traffic item.
     pub replays: BTreeMap<u16, ReplayFacts>,
     /// By node, the numbers of its traffic items in the order of its own list.
     pub items: Vec<Vec<u16>>,
@@ -35,7 +35,7 @@ pub struct Fabric {
     pub lossless: u16,
 }
 
-/// What measures have to know of a trace.
+/// The properties of a trace that measures need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReplayFacts {
     /// When it starts.

@@ -126,7 +126,7 @@ pub static KEYS: KeyTable = KeyTable::new(
             "{ kind = \"none\" }",
             "Congestion control.",
         ),
-        Key::optional("traffic", Kind::Tables(&traffic::KEYS), "Who sends what."),
+        Key::optional("traffic", Kind::Tables(&traffic::KEYS), "Traffic items."),
         Key::optional(
             "trace",
             Kind::Tables(&traffic::replayed::KEYS),

@@ -1,4 +1,4 @@
-//! What a scenario wants to know and what it expects: measures over exact windows, then verdicts.
+//! The measures and expectations of a scenario: measures over exact windows, then verdicts.
 
 pub mod quantities;
 pub mod value;
@@ -245,7 +245,7 @@ pub struct Expectation {
     pub min: Option<f64>,
     /// At most this.
     pub max: Option<f64>,
-    /// What theory says it should be.
+    /// The value that theory predicts.
     pub theory: Option<f64>,
     /// These nodes in this order, those of a group in any.
     pub order: Option<Vec<Vec<String>>>,

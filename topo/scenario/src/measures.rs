@@ -144,7 +144,7 @@ fn quantity_of(fields: &Fields<'_>, row: &Row, counter: Option<Counter>) -> Quan
 fn items(fields: &Fields<'_>, of: Quantity, named: Option<Texts>, plan: &Plan) -> Vec<u16> {
     let Some(named) = named else { return Vec::new() };
     if !matches!(of, Quantity::Latency | Quantity::OverIdeal) {
-        let message = "only latency and over-ideal tell traffic items apart";
+        let message = "only latency and over-ideal distinguish traffic items";
         return fields.refuse("traffic", message, "leave it out").unwrap_or_default();
     }
     let names = || plan.items.iter().map(|item| item.name.as_str());

@@ -16,22 +16,22 @@ use pattern::Pattern;
 /// The nodes that `text` names, in node order.
 ///
 /// # Errors
-/// If the pattern is malformed or names nobody.
+/// If the pattern is malformed or matches no node.
 pub fn nodes(topology: &Topology, text: &str) -> Result<Vec<usize>, Complaint> {
     let pattern = Pattern::parse(text)?;
     let all = topology.nodes.iter().enumerate();
     let found: Vec<usize> =
         all.filter(|(_, node)| pattern.matches(&node.name)).map(|(index, _)| index).collect();
     if found.is_empty() {
-        return Err(nobody(topology, text));
+        return Err(no_match(topology, text));
     }
     match pattern.unmatched(topology.nodes.iter().map(|node| node.name.as_str())) {
-        Some(missing) => Err(nobody(topology, &missing)),
+        Some(missing) => Err(no_match(topology, &missing)),
         None => Ok(found),
     }
 }
 
-fn nobody(topology: &Topology, text: &str) -> Complaint {
+fn no_match(topology: &Topology, text: &str) -> Complaint {
     let names = || topology.nodes.iter().map(|node| node.name.as_str());
     let hint = match (names().next(), names().next_back()) {
         (Some(first), Some(last)) if topology.nodes.len() > 8 => {
@@ -93,7 +93,7 @@ fn among(
 }
 
 /// The ports, attached ones among them, and directions that `text` (`node[:port][:rx|:tx]`) names;
-/// sent frames if it does not say.
+/// sent frames if it names none.
 ///
 /// # Errors
 /// If it names none.
@@ -107,7 +107,7 @@ pub fn directed(topology: &Topology, text: &str) -> Result<Vec<(End, Direction)>
     Ok(among(topology, all, rest)?.into_iter().map(|end| (end, direction)).collect())
 }
 
-/// The pairs of adapters that `text` (`from>to`) names, nobody with himself.
+/// The pairs of adapters that `text` (`from>to`) names, without pairs of a node with itself.
 ///
 /// # Errors
 /// If it names none.
@@ -123,7 +123,7 @@ pub fn flows(topology: &Topology, text: &str) -> Result<Vec<(usize, usize)>, Com
         .filter(|(from, to)| from != to)
         .collect();
     if pairs.is_empty() {
-        return Err(Complaint::new(format!("{text:?} is no flow"), "nobody sends to himself"));
+        return Err(Complaint::new(format!("{text:?} is no flow"), "no node sends to itself"));
     }
     Ok(pairs)
 }

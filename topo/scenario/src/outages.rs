@@ -14,7 +14,7 @@ pub type CableOutage = (usize, Outage);
 
 /// The keys of `[[outage]]`.
 pub static KEYS: KeyTable = KeyTable::new(
-    "a link of Ethernet that is down for a while: both ends keep what waits, and forget pauses",
+    "a link of Ethernet that is down for a while: both ends keep what waits, and clear pauses",
     Down::KEYS,
 );
 
@@ -100,10 +100,10 @@ mod tests {
     #[test]
     fn outages_that_meet_run_back_or_are_of_infiniband_are_refused() {
         let meeting = outage("h1:1", 10, 20) + &outage("s0:2", 20, 30);
-        let told = |text: &str| Scenario::parse(text, &[]).expect_err("it is bad").to_string();
-        assert!(told(&ethernet(&meeting)).contains("down then already"));
-        assert!(told(&ethernet(&outage("h0:1", 20, 10))).contains("up before it is down"));
+        let fault = |text: &str| Scenario::parse(text, &[]).expect_err("it is bad").to_string();
+        assert!(fault(&ethernet(&meeting)).contains("down then already"));
+        assert!(fault(&ethernet(&outage("h0:1", 20, 10))).contains("up before it is down"));
         let infiniband = star("infiniband", &outage("h1:1", 10, 20));
-        assert!(told(&infiniband).contains("train"));
+        assert!(fault(&infiniband).contains("train"));
     }
 }

@@ -1,4 +1,4 @@
-//! From a scenario to what each device, cable and recorder is told before the start.
+//! From a scenario to the configuration of each device, cable and recorder before the start.
 //!
 //! Nothing can fail here: [`Scenario::parse`] has refused whatever could.
 
@@ -27,7 +27,7 @@ use switchd::config::{MemoryConfig, PortConfig, RoutingConfig, SwitchConfig};
 mod recording;
 mod workload;
 
-/// What Ethernet carries where nobody says otherwise: the frame by which lateness at an attached port
+/// The frame size assumed for Ethernet without a configured one: the frame by which lateness at an attached port
 /// is counted. Source: IEEE 802.3, 3.2.7 (maxBasicDataSize).
 const ETHERNET_MTU: Bytes = Bytes::new(1_500);
 
@@ -36,7 +36,7 @@ const ETHERNET_MTU: Bytes = Bytes::new(1_500);
 pub struct Lab {
     /// Nodes (adapters first), cables, names, rates.
     pub fabric: Fabric,
-    /// Who can wait for whom; empty if nobody can in a circle.
+    /// The graph of outputs that can wait for each other; empty if it has no circle.
     pub waits: Waits,
     /// The switches, in node order: node `nics.len() + i` is `switches[i]`.
     pub switches: Vec<SwitchConfig>,
@@ -94,7 +94,7 @@ fn fabric(scenario: &Scenario) -> Fabric {
     }
 }
 
-/// What measures have to know of traces.
+/// The properties of traces that measures need.
 fn replays(scenario: &Scenario) -> BTreeMap<u16, ReplayFacts> {
     let items = (0u16..).zip(&scenario.traffic.items);
     let replays = items.filter_map(|(number, item)| match &item.to {

@@ -1,5 +1,5 @@
-//! What a scenario sets, for those who read results: every key of fabric, scheme and run with its
-//! value, where that was written, and what the file says about it in the same line.
+//! The settings of a scenario, for readers of results: every key of fabric, scheme and run with its
+//! value, where that was written, and the comment in the same line of the file.
 
 use crate::keyfile::document::{Datum, Entry, Table};
 use crate::keyfile::problem::Place;
@@ -18,7 +18,7 @@ pub struct Setting {
 /// Where a value comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// From the file, with what the comment in its line says.
+    /// From the file, with the comment in its line.
     File(Option<String>),
     /// From the command line, in place of what the file has, if it has anything.
     Override(Option<String>),

@@ -1,4 +1,4 @@
-//! The fabric as a graph: nodes, cables, and who is whose neighbour. Adapters come first.
+//! The fabric as a graph: nodes, cables, and the neighbours of each node. Adapters come first.
 
 use emulation::wiring::{End, NodeKind};
 use proto::ids::{Lid, PortNumber};

@@ -58,7 +58,7 @@ impl Trace {
         Ok(trace)
     }
 
-    /// How many ranks it speaks of: one more than the highest.
+    /// Number of ranks: one more than the highest.
     pub fn ranks(&self) -> u32 {
         let ends = self.messages.iter().flat_map(|message| [message.from, message.to]);
         ends.max().map_or(0, |highest| highest + 1)
@@ -149,7 +149,7 @@ mod tests {
         Scale { tau: Duration::from_us(1), frame: Bytes::new(1500) }
     }
 
-    fn told(text: &str) -> String {
+    fn fault(text: &str) -> String {
         Trace::parse(text, &scale()).expect_err("it is wrong").message
     }
 
@@ -172,13 +172,13 @@ mod tests {
 
     #[test]
     fn what_cannot_be_replayed_is_refused_with_its_line() {
-        assert_eq!(told("a at=0us 0 1"), "line 1: 4 words");
-        assert_eq!(told("\na at=0us 0 0 5"), "line 2: rank 0 sends to itself");
-        assert_eq!(told("a at=0us 0 1 0"), "line 1: \"0\" is no number of octets");
-        assert_eq!(told("a soon 0 1 5"), "line 1: \"soon\" is no time to begin");
-        assert_eq!(told("a after=b 0 1 5"), "line 1: no message \"b\" stands before this one");
-        assert_eq!(told("a at=0us 0 1 5\na at=0us 0 1 5"), "line 2: a second message \"a\"");
-        let stranger = told("a at=0us 0 1 5\nb after=a 2 1 5");
+        assert_eq!(fault("a at=0us 0 1"), "line 1: 4 words");
+        assert_eq!(fault("\na at=0us 0 0 5"), "line 2: rank 0 sends to itself");
+        assert_eq!(fault("a at=0us 0 1 0"), "line 1: \"0\" is no number of octets");
+        assert_eq!(fault("a soon 0 1 5"), "line 1: \"soon\" is no time to begin");
+        assert_eq!(fault("a after=b 0 1 5"), "line 1: no message \"b\" stands before this one");
+        assert_eq!(fault("a at=0us 0 1 5\na at=0us 0 1 5"), "line 2: a second message \"a\"");
+        let stranger = fault("a at=0us 0 1 5\nb after=a 2 1 5");
         assert_eq!(stranger, "line 2: rank 2 neither sends nor receives \"a\"");
     }
 }

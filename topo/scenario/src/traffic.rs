@@ -62,7 +62,7 @@ pub struct Traffic {
     pub messages: u64,
 }
 
-/// To whom a source sends.
+/// The destinations of a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Receivers {
     /// To any adapter but itself, each message anew.
@@ -73,7 +73,7 @@ pub enum Receivers {
     Nodes(Vec<usize>),
     /// To one of these, always the same: they are dealt out to the sources in turn.
     Dealt(Vec<usize>),
-    /// As a trace says.
+    /// The messages of a trace.
     Script(Replay),
 }
 
@@ -145,7 +145,7 @@ proto::words! {
 }
 
 proto::words! {
-    /// Whose queue pairs an item uses.
+    /// The owner of the queue pairs that an item uses.
     pub enum Connections {
         /// Those of all items of the same service.
         Shared = "shared",
@@ -272,14 +272,14 @@ fn check_operation(fields: &Fields<'_>, class: ClassConfig, fabric: &FabricSetti
         (Transport::Test, FlowControlConfig::Pause(pause))
             if matches!(pause.priorities, PriorityMap::Dscp { .. }) =>
         {
-            let message = "test frames have no DSCP to tell their priority";
+            let message = "test frames have no DSCP for their priority";
             fields.error("transport", message, "link.priorities = \"pcp\"");
         }
         (Transport::Test, _) if writes => {
             fields.error("operation", "test frames write no memory", send);
         }
         (Transport::Ud, _) if writes => {
-            fields.error("operation", "datagrams know no RDMA WRITE", send);
+            fields.error("operation", "datagrams have no RDMA WRITE", send);
         }
         _ => {}
     }

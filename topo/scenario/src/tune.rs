@@ -25,7 +25,7 @@ pub struct Tune {
     pub seeds: u64,
     /// At most so many runs.
     pub runs: u64,
-    /// How far cold traffic may be from what it is owed.
+    /// How far cold traffic may be from its ideal rate.
     pub goal: f64,
     /// What a candidate's flaws cost.
     pub weights: Weights,
@@ -56,7 +56,7 @@ pub enum Values {
 pub struct Case {
     /// Its name in results.
     pub name: String,
-    /// Who sends what.
+    /// The traffic items of the case.
     pub traffic: traffic::Plan,
 }
 
@@ -64,7 +64,7 @@ proto::params! {
     /// What a candidate's flaws cost.
     #[derive(Copy)]
     pub struct Weights {
-        /// Cold traffic above or below what it is owed.
+        /// Cold traffic above or below its ideal rate.
         effectiveness: f64 = WEIGHT, Default("1.0");
         /// A hot port below 0.96 of its line.
         utilisation: f64 = WEIGHT, Default("1.0");
@@ -117,7 +117,7 @@ pub static KEYS: KeyTable = KeyTable::new(
             "goal",
             Kind::Real(0.0, 1.0),
             "0.03",
-            "How far cold traffic may be from what it is owed, as a share of that.",
+            "How far cold traffic may be from its ideal rate, as a share of that.",
         ),
         Key::new("weights", Kind::Table(&WEIGHTS), "{}", "What a candidate's flaws cost."),
         Key::optional(
@@ -198,7 +198,7 @@ fn values(data: &Data) -> Result<Values, Complaint> {
     }
 }
 
-/// The scheme must know the parameter and take each end of a range, each value of a list.
+/// The scheme must have the parameter and accept each end of a range, each value of a list.
 fn ask_scheme(search: &Fields<'_>, scheme: &SchemeConfig, name: &str, values: &Values) {
     let Some(row) = find(&scheme.kind) else { return };
     let tried = match values {
@@ -273,7 +273,7 @@ fn changed(root: &Fields<'_>, case: &Fields<'_>) -> Table {
 fn merge(item: &mut Datum, keys: &Table) {
     let Data::Table(table) = &mut item.data else { return };
     for entry in &keys.entries {
-        // Each says how much is sent: the new one takes the place of the other.
+        // Both set the amount of traffic: the new one replaces the other.
         let other = match entry.key.as_str() {
             "load" => "rate",
             "rate" => "load",

@@ -2,7 +2,7 @@
 //! stable in several traffic cases with several seeds.
 //!
 //! ```text
-//!   [tune] of a scenario ──▶ space      the grid of settings            ideal   what each case owes
+//!   [tune] of a scenario ──▶ space      the grid of settings            ideal   rates of each case
 //!                              │                                          │     to cold ports
 //!                              ▼                                          ▼
 //!                           search ──── batches of runs ────────────▶ runner ──▶ trial: one run

@@ -97,6 +97,7 @@ pub struct LiveState {
     finished: AtomicU64,
     notes: DashMap<u64, Note>,
     noted: AtomicU64,
+    /// A lock, because the fields change together; held for a copy only.
     current: Mutex<Current>,
 }
 

@@ -257,7 +257,7 @@ mod tests {
         let listen = SocketAddr::from(([127, 0, 0, 1], 1));
         let access = |token: Option<&str>| Access {
             listen,
-            token: token.map(Token::told),
+            token: token.map(Token::new),
             is_open: true,
             rate: 4,
         };

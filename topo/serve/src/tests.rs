@@ -127,7 +127,7 @@ fn server(state: Arc<LiveState>, access: Access, lab: Option<LabRecord>) -> Serv
 
 fn access(token: Option<&str>, is_open: bool) -> Access {
     let listen = SocketAddr::from(([127, 0, 0, 1], 0));
-    Access { listen, token: token.map(Token::told), is_open, rate: 10 }
+    Access { listen, token: token.map(Token::new), is_open, rate: 10 }
 }
 
 /// The answer to a GET, up to its first blank line and what came with it.

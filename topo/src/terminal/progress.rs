@@ -83,7 +83,7 @@ fn fidelity(progress: Progress) -> String {
 pub struct SearchProgress {
     bar: ProgressBar,
     began: Stopwatch,
-    /// Runs that have ended, and the time since the last line.
+    /// Runs that have ended, and the time since the last line. A lock, because runs end on several threads.
     printed: Mutex<(u64, Stopwatch)>,
 }
 

@@ -134,6 +134,7 @@ pub(crate) struct AdminHandle {
     /// Name, device and port of the ports with a cable, in the order of the wiring.
     outputs: Vec<(String, usize, PortNumber)>,
     orders_out: OrderSender,
+    /// A lock, so that concurrent requests take one snapshot; held while the worker answers.
     cache: Mutex<SnapshotCache>,
 }
 

@@ -1,6 +1,6 @@
 //! Finishes frames whose checksums or segmentation the sender's stack left to hardware.
 //!
-//! A socket with PACKET_VNET_HDR has ten octets before each frame that say what is unfinished. A veth interface has no
+//! A socket with PACKET_VNET_HDR has ten octets before each frame that describe the unfinished work. A veth interface has no
 //! hardware, so this does what the network card of its peer would do.
 //! Source: virtio 1.2, 5.1.6 (struct virtio_net_hdr); its numbers are in host order.
 
@@ -85,7 +85,7 @@ pub fn finish(
 fn complete(frame: &mut [u8], start: usize, at: usize) -> Result<(), Unknown> {
     let under = frame.get_mut(start..).ok_or(Unknown)?;
     let sum = match checksum::completed(under) {
-        // To UDP 0 says that there is no checksum; to TCP 0 and 0xffff are the same (RFC 768, RFC 1071).
+        // In UDP 0 means that there is no checksum; to TCP 0 and 0xffff are the same (RFC 768, RFC 1071).
         0 => 0xffff,
         sum => sum,
     };
@@ -243,12 +243,12 @@ mod tests {
                 let sequence = segment[transport + 4..transport + 8].try_into().expect("four");
                 let expected = 0xffff_fff0_u32.wrapping_add(1_448 * number as u32);
                 assert_eq!(u32::from_be_bytes(sequence), expected);
-                let said = if is_ipv6 {
+                let length = if is_ipv6 {
                     usize::from(u16::from_be_bytes([segment[18], segment[19]])) + 54
                 } else {
                     usize::from(u16::from_be_bytes([segment[16], segment[17]])) + 14
                 };
-                assert_eq!(said, segment.len());
+                assert_eq!(length, segment.len());
             }
             if !is_ipv6 {
                 let ids: Vec<_> =

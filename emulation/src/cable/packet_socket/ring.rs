@@ -1,6 +1,6 @@
 //! A receive ring: memory that the kernel puts frames into, so that receiving needs no system call.
 //!
-//! A slot belongs to the kernel until its status says that a frame is in it, and again after the frame has been
+//! A slot belongs to the kernel until its status shows that a frame is in it, and again after the frame has been
 //! read. A frame longer than a slot (a jumbo frame, or one that needs segmentation) is in the socket's queue,
 //! and its slot only marks its place in the order. Source: Linux, Documentation/networking/packet_mmap.rst
 //! (TPACKET_V2).
@@ -70,8 +70,8 @@ impl Ring {
             let slot = self.memory.start().add(place * SLOT);
             (slot, AtomicU32::from_ptr(slot.as_ptr().cast()))
         };
-        let told = status.load(Ordering::Acquire);
-        if told & libc::TP_STATUS_USER == 0 {
+        let word = status.load(Ordering::Acquire);
+        if word & libc::TP_STATUS_USER == 0 {
             return false;
         }
         // SAFETY: the kernel has filled the slot and leaves it alone until it is given back below.
@@ -83,9 +83,9 @@ impl Ring {
         let frame = octets.get(begin..usize::from(header.tp_mac) + header.tp_snaplen as usize);
         each(match frame {
             Some(frame) if header.tp_snaplen == header.tp_len => {
-                Slot::Frame(frame, told_of(told, &header))
+                Slot::Frame(frame, auxiliary_of(word, &header))
             }
-            _ if told & libc::TP_STATUS_COPY != 0 => Slot::Queued,
+            _ if word & libc::TP_STATUS_COPY != 0 => Slot::Queued,
             _ => Slot::Cut,
         });
         status.store(libc::TP_STATUS_KERNEL, Ordering::Release);
@@ -94,7 +94,7 @@ impl Ring {
     }
 }
 
-fn told_of(status: u32, header: &libc::tpacket2_hdr) -> Auxiliary {
+fn auxiliary_of(status: u32, header: &libc::tpacket2_hdr) -> Auxiliary {
     let at_ns = u64::from(header.tp_sec) * 1_000_000_000 + u64::from(header.tp_nsec);
     Auxiliary {
         tag: auxiliary::tag(status, header.tp_vlan_tpid, header.tp_vlan_tci),

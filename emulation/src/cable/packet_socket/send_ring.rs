@@ -190,7 +190,7 @@ impl SendRing {
         let begin = place * PLACE;
         let descriptor =
             libc::xdp_desc { addr: begin as u64, len: octets.len() as u32, options: 0 };
-        // SAFETY: a free place is in the mapping, at least as long as any frame that fits, and nobody else's; and the
+        // SAFETY: a free place is in the mapping, at least as long as any frame that fits, and belongs to this ring alone; and the
         // kernel has taken this entry, for there are as many as places.
         unsafe {
             let place = self.frames.start().add(begin);
@@ -209,16 +209,16 @@ impl SendRing {
             libc::sendto(self.socket.as_raw_fd(), nothing, 0, libc::MSG_DONTWAIT, nothing.cast(), 0)
         };
         let error = (result < 0).then(io::Error::last_os_error);
-        let told = self.waiting.taken().load(Ordering::Acquire).wrapping_sub(self.taken);
+        let counted = self.waiting.taken().load(Ordering::Acquire).wrapping_sub(self.taken);
         // The count lags behind after a frame that was taken alone and refused.
-        let told = if told as usize > self.waits() { 0 } else { told };
+        let counted = if counted as usize > self.waits() { 0 } else { counted };
         let taken = match &error {
             // The interface refused a frame, and the kernel stopped behind it.
             Some(error) if error.raw_os_error() == Some(libc::EBUSY) => {
                 self.is_refused = true;
-                told.max(1)
+                counted.max(1)
             }
-            _ => told,
+            _ => counted,
         };
         self.taken = self.taken.wrapping_add(taken);
         match (taken as usize - usize::from(self.is_refused), error) {

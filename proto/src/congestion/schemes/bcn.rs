@@ -1,5 +1,5 @@
 //! BCN: switches sample frames that join an output's queue and send the queue's distance from its
-//! equilibrium and its change to the source of the frame; rate limiters in the senders obey.
+//! equilibrium and its change to the source of the frame; rate limiters in the senders react.
 //!
 //! Source: Bergamasco's proposal to IEEE 802.1 (backward congestion notification), with the numbers of
 //! the Zurich Hotspot Benchmark. Signs and units are corrected where its slides contradict themselves.
@@ -7,7 +7,7 @@
 //! ```text
 //!   switch output                                        sender, towards one destination
 //!   each frame with P_sample:                            Fb < 0: r ×= 1 + Gd·Fb        (≥ Rmin)
-//!     Qoff = Qeq − q, Qdelta = q − q before       BCN            remembers whose CPID it was
+//!     Qoff = Qeq − q, Qdelta = q − q before       BCN            stores the CPID of its sender
 //!     Fb = Qoff − W·Qdelta                        ──▶    Fb > 0: r += Gi·Fb·Ru          (≤ C)
 //!     Fb < 0: to every source                                    if it is that CPID's
 //!     Fb > 0: if the frame's tag names this CPID         tags its frames with the CPID

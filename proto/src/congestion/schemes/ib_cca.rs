@@ -15,7 +15,7 @@
 use super::fecn_marker::MarkerParams;
 use super::{Scheme, SharedBy, Throttling};
 use crate::congestion::{
-    CongestionPoint, Heard, Notification, NotificationPoint, Permission, Place, ReactionPoint,
+    CongestionPoint, Effect, Notification, NotificationPoint, Permission, Place, ReactionPoint,
     ReactionState, Roles, Scope, TransportNote, Travel,
 };
 use crate::frame::{FrameClass, FrameHeaders};
@@ -225,10 +225,10 @@ impl Throttle {
 }
 
 impl ReactionPoint for Throttle {
-    fn on_notification(&mut self, notification: &Notification, now: Instant) -> Heard {
-        let Some(note) = notification.transport() else { return Heard::Refused };
+    fn on_notification(&mut self, notification: &Notification, now: Instant) -> Effect {
+        let Some(note) = notification.transport() else { return Effect::Refused };
         if !note.becn {
-            return Heard::Taken;
+            return Effect::Valid;
         }
         let Control { params, timer, .. } = &*self.control;
         let before = self.ccti;
@@ -238,9 +238,9 @@ impl ReactionPoint for Throttle {
         }
         let threshold = params.trigger_threshold;
         if threshold != 0 && before < threshold && self.ccti >= threshold {
-            return Heard::Crossed;
+            return Effect::Crossed;
         }
-        Heard::Taken
+        Effect::Valid
     }
 
     fn on_transmit(&mut self, size: Bytes, _: Instant) {

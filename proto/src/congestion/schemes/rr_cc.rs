@@ -15,7 +15,7 @@ use super::fecn_marker::MarkerParams;
 use super::pace::Pace;
 use super::{Scheme, SharedBy, Signals, Throttling};
 use crate::congestion::{
-    CongestionPoint, Heard, Notification, NotificationPoint, Permission, Place, ReactionPoint,
+    CongestionPoint, Effect, Notification, NotificationPoint, Permission, Place, ReactionPoint,
     ReactionState, Roles, Scope, TransportNote, Travel,
 };
 use crate::counters::Periods;
@@ -257,24 +257,24 @@ impl Sender {
 }
 
 impl ReactionPoint for Sender {
-    fn on_notification(&mut self, notification: &Notification, _: Instant) -> Heard {
-        let Some(note) = notification.transport() else { return Heard::Refused };
-        let Some(rate) = self.rate_in(note) else { return Heard::Refused };
+    fn on_notification(&mut self, notification: &Notification, _: Instant) -> Effect {
+        let Some(note) = notification.transport() else { return Effect::Refused };
+        let Some(rate) = self.rate_in(note) else { return Effect::Refused };
         if self.ignores {
-            return Heard::Taken;
+            return Effect::Valid;
         }
         if note.becn {
             self.increases = 0;
             self.target = self.current;
             self.current = self.current.min(share(rate, self.decrease)).max(self.floor);
-            return Heard::Taken;
+            return Effect::Valid;
         }
         self.increases = self.increases.saturating_add(1);
         if self.increases >= GROWS_FROM {
             self.target = (self.target + self.additive_increase).min(self.pace.line_rate.get());
         }
         self.current = (self.current + self.target).div_ceil(2);
-        Heard::Taken
+        Effect::Valid
     }
 
     fn on_transmit(&mut self, size: Bytes, _: Instant) {

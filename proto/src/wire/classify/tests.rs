@@ -75,11 +75,11 @@ fn a_raw_packet_is_data_without_a_queue_pair() {
 /// IBRX-03.
 #[test]
 fn a_wrong_pktlen_and_a_malformed_packet_have_different_reasons() {
-    for said in [0x0d, 0x0f, 0, 5, 0x7ff_u16] {
+    for declared in [0x0d, 0x0f, 0, 5, 0x7ff_u16] {
         let mut octets = LOCAL;
-        octets[4..6].copy_from_slice(&said.to_be_bytes());
+        octets[4..6].copy_from_slice(&declared.to_be_bytes());
         let refused = look(&octets).expect_err("disagrees with 58 octets");
-        assert_eq!(refused.drop_reason(), DropReason::PacketLength, "{said:#x}");
+        assert_eq!(refused.drop_reason(), DropReason::PacketLength, "{declared:#x}");
     }
     assert_eq!(look(&LOCAL[..7]).map_err(|e| e.drop_reason()), Err(DropReason::Malformed));
 }

@@ -66,11 +66,11 @@ impl Cnm {
         if cnm.version != Cnm::VERSION {
             return refuse(Reason::Version(cnm.version));
         }
-        let (said, rest) = (usize::from(cnm.msdu_length), &body[Cnm::LEN..]);
-        if said > Cnm::MSDU_MAX {
+        let (size, rest) = (usize::from(cnm.msdu_length), &body[Cnm::LEN..]);
+        if size > Cnm::MSDU_MAX {
             return refuse(Reason::Illegal("the MSDU length is above 64"));
         }
-        let msdu = rest.get(..said).ok_or(ParseError::length(Cnm::LAYER, 0, said, rest.len()))?;
+        let msdu = rest.get(..size).ok_or(ParseError::length(Cnm::LAYER, 0, size, rest.len()))?;
         Ok((cnm, msdu))
     }
 }

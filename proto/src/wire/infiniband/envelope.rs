@@ -32,16 +32,16 @@ pub fn check(octets: &[u8]) -> Result<(), ParseError> {
     if lrh.version() != 0 {
         return Err(ParseError::new(Lrh::LAYER, 0, Reason::Version(lrh.version())));
     }
-    let said = usize::from(lrh.packet_length()) * WORD + VCRC_LEN;
-    if said != octets.len() {
-        return Err(ParseError::length(Lrh::LAYER, 0, said, octets.len()));
+    let declared = usize::from(lrh.packet_length()) * WORD + VCRC_LEN;
+    if declared != octets.len() {
+        return Err(ParseError::length(Lrh::LAYER, 0, declared, octets.len()));
     }
     Ok(())
 }
 
 /// Offset of the packet's BTH; `None` for a raw packet, which has none.
 ///
-/// With `Ok(Some(_))` the octets hold at least LRH, GRH if LNH says so, BTH, ICRC and VCRC.
+/// With `Ok(Some(_))` the octets hold at least LRH, GRH if LNH requires it, BTH, ICRC and VCRC.
 ///
 /// # Errors
 /// If LRH, GRH, BTH or the CRCs are truncated, or the next header of a GRH is not a BTH.

@@ -18,7 +18,7 @@ use bytes::BytesMut;
 pub struct Packet<'a> {
     /// Local Route Header.
     pub lrh: Lrh,
-    /// Global Route Header, if LNH says so.
+    /// Global Route Header; present if and only if LNH is 3 (IBTA Vol 1, 7.7.5).
     pub grh: Option<Grh>,
     /// Base Transport Header, unless the packet is raw.
     pub bth: Option<Bth>,
@@ -114,10 +114,10 @@ fn parse_grh(octets: &[u8]) -> Result<Grh, ParseError> {
     if grh.version != Grh::VERSION {
         return Err(refuse(Reason::Version(grh.version)));
     }
-    let said = usize::from(grh.payload_length);
+    let declared = usize::from(grh.payload_length);
     let present = after_lrh.len() - Grh::LEN - VCRC_LEN;
-    if said != present {
-        return Err(refuse(Reason::Length { said, present }));
+    if declared != present {
+        return Err(refuse(Reason::Length { declared, present }));
     }
     Ok(grh)
 }

@@ -65,11 +65,11 @@ impl Bcn {
         if bcn.version != Bcn::VERSION {
             return refuse(Reason::Version(bcn.version));
         }
-        let (said, rest) = (usize::from(bcn.length), &octets[Bcn::LEN..]);
-        if said > Bcn::SAMPLE_MAX {
+        let (size, rest) = (usize::from(bcn.length), &octets[Bcn::LEN..]);
+        if size > Bcn::SAMPLE_MAX {
             return refuse(Reason::Illegal("the sample's length is above 64"));
         }
-        let sample = rest.get(..said).ok_or(ParseError::length(Bcn::LAYER, 0, said, rest.len()))?;
+        let sample = rest.get(..size).ok_or(ParseError::length(Bcn::LAYER, 0, size, rest.len()))?;
         Ok((bcn, sample))
     }
 }

@@ -102,14 +102,14 @@ fn ipv4(octets: &[u8], at: usize) -> Result<Option<Inside>, ParseError> {
         return refuse(Reason::Illegal("IHL is below 5"));
     }
     let header_len = usize::from(header.header_words()) * 4;
-    let said = usize::from(header.total_length());
-    if said < header_len || said > packet.len() {
-        return refuse(Reason::Length { said, present: packet.len() });
+    let declared = usize::from(header.total_length());
+    if declared < header_len || declared > packet.len() {
+        return refuse(Reason::Length { declared, present: packet.len() });
     }
     if header.protocol() != ethertype::UDP || header.is_fragment() {
         return Ok(None);
     }
-    udp(octets, at + header_len, at + said)
+    udp(octets, at + header_len, at + declared)
 }
 
 fn ipv6(octets: &[u8], at: usize) -> Result<Option<Inside>, ParseError> {
@@ -119,14 +119,14 @@ fn ipv6(octets: &[u8], at: usize) -> Result<Option<Inside>, ParseError> {
     if header.version() != Ipv6::VERSION {
         return refuse(Reason::Version(header.version()));
     }
-    let (said, present) = (usize::from(header.payload_length()), packet.len() - Ipv6::LEN);
-    if said > present {
-        return refuse(Reason::Length { said, present });
+    let (declared, present) = (usize::from(header.payload_length()), packet.len() - Ipv6::LEN);
+    if declared > present {
+        return refuse(Reason::Length { declared, present });
     }
     if header.next_header() != ethertype::UDP {
         return Ok(None);
     }
-    udp(octets, at + Ipv6::LEN, at + Ipv6::LEN + said)
+    udp(octets, at + Ipv6::LEN, at + Ipv6::LEN + declared)
 }
 
 /// The UDP datagram from `at` to `end`, which are within the frame.
@@ -135,9 +135,9 @@ fn udp(octets: &[u8], at: usize, end: usize) -> Result<Option<Inside>, ParseErro
     if header.destination_port() != ethertype::ROCE_V2_PORT {
         return Ok(None);
     }
-    let (said, present) = (usize::from(header.length()), end - at);
-    if said != present {
-        return Err(ParseError::length(Udp::LAYER, at, said, present));
+    let (declared, present) = (usize::from(header.length()), end - at);
+    if declared != present {
+        return Err(ParseError::length(Udp::LAYER, at, declared, present));
     }
     Ok(Some(Inside { bth_at: at + Udp::LEN, end }))
 }
@@ -152,10 +152,10 @@ fn global(octets: &[u8], at: usize) -> Result<Inside, ParseError> {
     if grh.next_header() != Grh::NEXT_HEADER_BTH {
         return refuse(Reason::Illegal("the next header is not a BTH"));
     }
-    let (said, present) = (usize::from(grh.payload_length()), packet.len() - Grh::LEN);
-    if said > present {
-        return refuse(Reason::Length { said, present });
+    let (declared, present) = (usize::from(grh.payload_length()), packet.len() - Grh::LEN);
+    if declared > present {
+        return refuse(Reason::Length { declared, present });
     }
     let bth_at = at + Grh::LEN;
-    Ok(Inside { bth_at, end: bth_at + said })
+    Ok(Inside { bth_at, end: bth_at + declared })
 }

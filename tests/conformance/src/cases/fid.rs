@@ -73,14 +73,14 @@ fn share_of_line(record: &Record, rate: u64, index: usize) -> Result<i64> {
     let (from, to) = period(index);
     // The line is not yet, or no longer, busy at the very edges.
     let (from, to) = (from + us(60_000), Instant::from_ps(to.as_ps() - us(60_000).as_ps()));
-    let heard: Vec<&Seen> =
+    let arrived: Vec<&Seen> =
         record.seen.iter().filter(|seen| seen.at >= from && seen.at < to).collect();
-    let (Some(first), Some(last)) = (heard.first(), heard.last()) else {
+    let (Some(first), Some(last)) = (arrived.first(), arrived.last()) else {
         bail!("no frame came");
     };
-    let octets: u64 = heard[1..].iter().map(|seen| seen.frame.line_size().get()).sum();
+    let octets: u64 = arrived[1..].iter().map(|seen| seen.frame.line_size().get()).sum();
     let due = octets as u128 * 8 * 1_000_000_000_000 / u128::from(rate);
-    let took = u128::from(last.heard.since(first.heard).as_ps().max(1));
+    let took = u128::from(last.received.since(first.received).as_ps().max(1));
     Ok((due * 10_000 / took) as i64)
 }
 
@@ -88,7 +88,7 @@ fn share_of_line(record: &Record, rate: u64, index: usize) -> Result<i64> {
 pub fn serialisation_rate(on: Level) -> Finding {
     let mut seen = Vec::new();
     for (cached, megabits) in RATES.iter().zip([1, 10, 100]) {
-        if megabits == 100 && cached.made(on)?.trusted().is_err() {
+        if megabits == 100 && cached.made(on)?.kept_up().is_err() {
             // The profile leaves this rate to hosts that can.
             seen.push("100 Mb/s: this host is late at 0.33 ms a frame".to_owned());
             continue;
@@ -152,7 +152,7 @@ pub fn propagation_delay(on: Level) -> Finding {
                 let left = probe_at(place, number) + line;
                 let is_it = usize::from(packet.lrh.slid.get()) == place + 2;
                 // What comes before its stamp is not handled before it.
-                let handled = seen.heard.max(seen.at);
+                let handled = seen.received.max(seen.at);
                 is_it.then(|| handled.as_ps() as i64 - left.as_ps() as i64)
             })
             .collect();

@@ -122,9 +122,9 @@ pub fn refresh(on: Level) -> Finding {
     let mut longest = Duration::ZERO;
     for port in 1..=6 {
         for lane in 0..2 {
-            let told: Vec<Instant> = record.flow_control(port, lane).map(|(at, _)| at).collect();
-            ensure!(told.len() > 20, "port {port} sent flow control {} times", told.len());
-            let gap = told.windows(2).map(|pair| pair[1].since(pair[0])).max();
+            let sent: Vec<Instant> = record.flow_control(port, lane).map(|(at, _)| at).collect();
+            ensure!(sent.len() > 20, "port {port} sent flow control {} times", sent.len());
+            let gap = sent.windows(2).map(|pair| pair[1].since(pair[0])).max();
             longest = longest.max(gap.unwrap_or_default());
             ensure!(longest <= most, "port {port} VL{lane}: silent for {longest}, not {most}");
         }
@@ -136,7 +136,7 @@ pub fn refresh(on: Level) -> Finding {
 /// IBFC-07.
 pub fn initialization(on: Level) -> Finding {
     let record = RUN.on(on)?;
-    let told = |from: Instant, to: Instant| {
+    let sent = |from: Instant, to: Instant| {
         let here = record.flow_control(4, 0).filter(move |(at, _)| *at >= from && *at < to);
         here.map(|(_, packet)| (packet.op, packet.fctbs)).collect::<Vec<_>>()
     };
@@ -147,15 +147,15 @@ pub fn initialization(on: Level) -> Finding {
         ("when Active", TRAINING[1] + slack, TRAINING[2], FlowControlOp::Normal),
     ];
     for (when, from, to, op) in windows {
-        let told = told(from, to);
-        let all = told.iter().all(|(other, _)| *other == op);
-        ensure!(!told.is_empty() && all, "{when} it sends {told:?}");
+        let sent = sent(from, to);
+        let all = sent.iter().all(|(other, _)| *other == op);
+        ensure!(!sent.is_empty() && all, "{when} it sends {sent:?}");
     }
-    let zero = told(Instant::ZERO, TRAINING[1]).iter().all(|(_, fctbs)| *fctbs == 0);
+    let zero = sent(Instant::ZERO, TRAINING[1]).iter().all(|(_, fctbs)| *fctbs == 0);
     ensure!(zero, "FCTBS is not 0 before Active");
-    let before = told(Instant::ZERO, TRAINING[2]).last().map_or(0, |(_, fctbs)| *fctbs);
+    let before = sent(Instant::ZERO, TRAINING[2]).last().map_or(0, |(_, fctbs)| *fctbs);
     ensure!(before > 0, "nothing was sent before it trained anew");
-    let anew = told(TRAINING[2] + slack, TRAINING[3]);
+    let anew = sent(TRAINING[2] + slack, TRAINING[3]);
     let restarted = !anew.is_empty() && anew.iter().all(|(_, fctbs)| *fctbs == 0);
     ensure!(restarted, "asked to train anew, it sends {anew:?}");
     same("what passes after that", record.on_lane(4, 0, (ms(700), ms(1_600))), 1)?;
@@ -165,7 +165,7 @@ pub fn initialization(on: Level) -> Finding {
 /// IBFC-08.
 pub fn watchdog_bites(on: Level) -> Finding {
     let record = RUN.on(on)?;
-    let bites = record.told(5, |kind| *kind == EventKind::Watchdog);
+    let bites = record.events_of(5, |kind| *kind == EventKind::Watchdog);
     same("watchdog events", bites.len(), 1)?;
     same("watchdogs counted", record.port(5).watchdogs, 1)?;
     // The last word about VL1 left at most a repetition before the silence.
@@ -175,8 +175,8 @@ pub fn watchdog_bites(on: Level) -> Finding {
     let [least, most] = [least, most].map(|share| SYMBOL * (WATCHDOG_SYMBOLS * share / 100));
     lies("silence until the link is trained anew", after, least..=most)?;
     let trains = record.flow_control(5, 1).filter(|(at, _)| *at >= bites[0]);
-    let says = trains.take(1).any(|(_, packet)| packet.op == FlowControlOp::Init);
-    ensure!(says, "it does not send op 1 after that");
+    let initializes = trains.take(1).any(|(_, packet)| packet.op == FlowControlOp::Init);
+    ensure!(initializes, "it does not send op 1 after that");
     same(
         "what passes once VL1 has flow control again",
         record.on_lane(5, 0, (ms(850), ms(1_600))),

@@ -24,7 +24,7 @@ const MTU: usize = 2048;
 /// Fewer words no packet has: LRH, BTH and ICRC. Source: IBTA Vol 1, 7.7.8 and 9.2.
 const WORDS_MIN: u16 = 6;
 /// A LID that no adapter has.
-const NOBODY: u16 = 99;
+const ABSENT: u16 = 99;
 const MULTICAST: u16 = 0xc001;
 const OTHER_GROUP: u16 = 0xc002;
 const PERMISSIVE: u16 = 0xffff;
@@ -51,9 +51,9 @@ static NIC: Shared<Record> = Shared::new(|on| {
 
 /// The neighbour at `port` trains late, step by step, and tries to send data in each state.
 fn training(script: &mut Script, port: u8) {
-    script.at(Instant::ZERO, move |bed| bed.speak(port, Voice::Silent));
-    script.at(STATES[1], move |bed| bed.speak(port, Voice::Initialize));
-    script.at(STATES[2], move |bed| bed.speak(port, Voice::Normal));
+    script.at(Instant::ZERO, move |bed| bed.set_mode(port, FcMode::Off));
+    script.at(STATES[1], move |bed| bed.set_mode(port, FcMode::Initialize));
+    script.at(STATES[2], move |bed| bed.set_mode(port, FcMode::Normal));
     for (state, psn) in STATES.into_iter().zip(0..) {
         let to = if port == 1 { 1 } else { 2 };
         let from = if port == 1 { 2 } else { u16::from(port) };
@@ -101,9 +101,9 @@ fn at_both(good: impl Fn(Packet) -> Packet, passes: &Expected) -> Vec<Stimulus> 
     let large = |payload| Packet { payload, ..good(Packet::new(2, 1, 0)) }.octets();
     for payload in [0, 1024, MTU] {
         let words = length_of(&large(payload));
-        for said in [words + 1, words - 1, 0, WORDS_MIN - 1, 0x7ff] {
-            let what = format!("PktLen {said} of {words}");
-            let octets = with_length(large(payload), said);
+        for length in [words + 1, words - 1, 0, WORDS_MIN - 1, 0x7ff] {
+            let what = format!("PktLen {length} of {words}");
+            let octets = with_length(large(payload), length);
             all.push(Stimulus::new("IBRX-03", what, octets, lost(PacketLength)));
         }
     }
@@ -123,8 +123,8 @@ fn at_both(good: impl Fn(Packet) -> Packet, passes: &Expected) -> Vec<Stimulus> 
         let what = format!("a raw packet on VL15, LNH {next}");
         all.push(Stimulus::new("IBRX-05", what, raw_management(next), lost(Lane)));
     }
-    // Marked, so that a notification would be owed if it were taken.
-    let dies = if matches!(passes, Expected::Answered) { lost(Icrc) } else { passes.clone() };
+    // Marked, so that a notification would be due if it were accepted.
+    let fails = if matches!(passes, Expected::Answered) { lost(Icrc) } else { passes.clone() };
     for (opcode, class) in [(Opcode::RC_SEND_ONLY, 0), (Opcode::UC_SEND_ONLY, 1)] {
         let marked = good(Packet { fecn: true, opcode, class, ..Packet::new(2, 1, 0) }).octets();
         let icrc = damaged(marked, |octets| {
@@ -133,7 +133,7 @@ fn at_both(good: impl Fn(Packet) -> Packet, passes: &Expected) -> Vec<Stimulus> 
             crc::refresh_vcrc(octets);
         });
         let what = format!("{opcode} with a bad ICRC under a good VCRC");
-        all.push(Stimulus::new("IBRX-02", what, icrc, dies.clone()));
+        all.push(Stimulus::new("IBRX-02", what, icrc, fails.clone()));
     }
     let permissive = management(PERMISSIVE);
     let ends = lost(DropReason::Management);
@@ -150,7 +150,7 @@ fn at_switch() -> Vec<Stimulus> {
     let to = |from, to| move |packet| Packet { from, to, ..packet };
     let mut all = at_both(to(1, 2), &Expected::Left(vec![2], 0));
     let addressed = [
-        (NOBODY, 0, Expected::Lost(DropReason::NoRoute)),
+        (ABSENT, 0, Expected::Lost(DropReason::NoRoute)),
         (0, 0, Expected::Lost(DropReason::NoRoute)),
         (PERMISSIVE, 0, Expected::Lost(DropReason::NoRoute)),
         (OTHER_GROUP, 0, Expected::Lost(DropReason::NoMulticastRoute)),
@@ -209,7 +209,7 @@ pub fn bad_vcrc(on: Level) -> Finding {
     let seen = both(on, "IBRX-01")?;
     let record = SWITCH.on(on)?;
     for (port, lane) in [(1, 0), (1, 1)] {
-        let offers: Vec<u16> = record.flow_control(port, lane).map(|(_, told)| told.fccl).collect();
+        let offers: Vec<u16> = record.flow_control(port, lane).map(|(_, fcp)| fcp.fccl).collect();
         let [first, .., last] = offers[..] else { bail!("port {port} is silent on VL{lane}") };
         let sent = record.neighbours[usize::from(port) - 1].lanes()[usize::from(lane)].sent;
         let room = (last + 4096 - sent) % 4096;

@@ -87,9 +87,9 @@ fn pairs() -> impl Iterator<Item = (u8, u8)> {
 }
 
 /// When storms of `port` were found, and when their ends.
-fn told(record: &Record, port: u8) -> (Vec<Instant>, Vec<Instant>) {
-    let begun = record.told(port, |kind| matches!(kind, EventKind::Storm { .. }));
-    (begun, record.told(port, |kind| matches!(kind, EventKind::StormOver { .. })))
+fn storm_at(record: &Record, port: u8) -> (Vec<Instant>, Vec<Instant>) {
+    let begun = record.events_of(port, |kind| matches!(kind, EventKind::Storm { .. }));
+    (begun, record.events_of(port, |kind| matches!(kind, EventKind::StormOver { .. })))
 }
 
 /// Judges the run with the action drop, and on the virtual clock those with every other action.
@@ -107,7 +107,7 @@ pub fn short(on: Level) -> Finding {
 }
 
 fn short_storm(record: &Record) -> Finding {
-    let (begun, _) = told(record, 2);
+    let (begun, _) = storm_at(record, 2);
     ensure!(begun.is_empty(), "a storm was found at {begun:?}");
     same("frames during the storm", record.data_within(2, LOSSLESS, SHORT), 0)?;
     let after = record.data_within(2, LOSSLESS, (SHORT.1, CALM));
@@ -119,7 +119,7 @@ fn short_storm(record: &Record) -> Finding {
 /// PFCWD-02.
 pub fn dropping(on: Level) -> Finding {
     let record = DROP.on(on)?;
-    let (begun, _) = told(&record, 4);
+    let (begun, _) = storm_at(&record, 4);
     let waits = STORM.0 + FRAME_TIME + DELAY;
     ensure!(begun.len() == 1, "storms were found at {begun:?}");
     let waited = begun[0].since(waits);
@@ -130,8 +130,8 @@ pub fn dropping(on: Level) -> Finding {
     let counted = record.named(4, "queue3_deadlock_dropped_packets");
     same("queue3_deadlock_dropped_packets", counted, dropped)?;
     same("losses of the input", record.lost(3), "nothing")?;
-    let asked = record.asked(3, LOSSLESS);
-    let after: Vec<u16> = asked.iter().filter(|(at, _)| *at >= begun[0]).map(|(_, t)| *t).collect();
+    let sent = record.pauses(3, LOSSLESS);
+    let after: Vec<u16> = sent.iter().filter(|(at, _)| *at >= begun[0]).map(|(_, t)| *t).collect();
     ensure!(after == [0], "upstream receives {after:?} once it was found, expected XON");
     let beside = record.data_within(4, 1, (LATER, CALM));
     same("frames of another priority", beside, BESIDE)?;
@@ -146,7 +146,7 @@ pub fn clean_afterwards(on: Level) -> Finding {
 }
 
 fn clean(record: &Record) -> Finding {
-    let (_, over) = told(record, 4);
+    let (_, over) = storm_at(record, 4);
     ensure!(over.len() == 1 && over[0] < CALM, "over at {over:?}");
     for (to, priority) in (1..=4).flat_map(|to| (0..8).map(move |priority| (to, priority))) {
         let came = record.data_within(to, priority, (CALM, Instant::NEVER));
@@ -195,7 +195,7 @@ pub fn timing(on: Level) -> Finding {
     let record = DROP.on(on)?;
     let (mut detections, mut restorations) = (Vec::new(), Vec::new());
     for (port, from, to) in storms() {
-        let (begun, over) = told(&record, port);
+        let (begun, over) = storm_at(&record, port);
         // The frame waits once its last bit is in; four of them share a line.
         let first = begun.into_iter().find(|at| *at > from);
         let end = over.into_iter().find(|at| *at > to);
@@ -228,7 +228,7 @@ fn draining(script: &mut Script) {
 pub fn needs_a_backlog(on: Level) -> Finding {
     let record = DROP.on(on)?;
     for (what, port) in [("an empty queue", 12), ("a draining queue", 14)] {
-        let (begun, _) = told(&record, port);
+        let (begun, _) = storm_at(&record, port);
         ensure!(begun.is_empty(), "a storm of {what} was found at {begun:?}");
         same(format!("losses of {what}"), record.lost(port), "nothing")?;
     }
@@ -252,7 +252,7 @@ static FORWARD: Shared<Record> = Shared::new(|on| {
 /// PFCWD-03.
 pub fn forwarding(on: Level) -> Finding {
     let record = FORWARD.on(on)?;
-    let (begun, over) = told(&record, 2);
+    let (begun, over) = storm_at(&record, 2);
     ensure!(begun.len() == 1 && over.len() == 1, "found at {begun:?}, over at {over:?}");
     let early = record.data_within(2, LOSSLESS, (STORM.0, begun[0]));
     same("frames that leave before it is found", early, 0)?;
@@ -272,15 +272,15 @@ pub fn elapsed_time(on: Level) -> Finding {
     bench.pfc(2, 1 << LOSSLESS, LONG);
     bench.inject(1, data(1, 2, LOSSLESS, 0));
     bench.run_for(SLOW * 4);
-    let found = bench.told(|kind| matches!(kind, EventKind::Storm { .. }));
-    let found: Vec<_> = found.iter().map(|told| told.0).collect();
+    let found = bench.events_of(|kind| matches!(kind, EventKind::Storm { .. }));
+    let found: Vec<_> = found.iter().map(|event| event.0).collect();
     let expected = Instant::ZERO + SLOW * 2;
     ensure!(found == [expected], "storms found at {found:?}, expected {expected}");
     let quiet = bench.now();
     bench.pfc(2, 1 << LOSSLESS, 0);
     bench.run_for(SLOW * 12);
-    let over = bench.told(|kind| matches!(kind, EventKind::StormOver { .. }));
-    let waited = over.first().map_or(Duration::ZERO, |told| told.0.since(quiet));
+    let over = bench.events_of(|kind| matches!(kind, EventKind::StormOver { .. }));
+    let waited = over.first().map_or(Duration::ZERO, |event| event.0.since(quiet));
     same("polls until it is restored", (over.len(), waited), (1, SLOW * 2))?;
     Ok(format!("polls {SLOW} apart: found after {}, restored after {waited}", SLOW * 2))
 }
@@ -310,7 +310,7 @@ pub fn link_down(on: Level) -> Finding {
 }
 
 fn no_storm(record: &Record, up: Instant) -> Finding {
-    let (begun, _) = told(record, 2);
+    let (begun, _) = storm_at(record, 2);
     ensure!(begun.is_empty(), "a storm was found at {begun:?}");
     same("frames while it is down", record.data_within(2, LOSSLESS, (Instant::ZERO, up)), 0)?;
     let starts = record.data(2, LOSSLESS).starts(RATE);

@@ -124,7 +124,7 @@ impl Tester {
     }
 
     fn receive(&mut self) {
-        let heard = self.parts.clock.now();
+        let received = self.parts.clock.now();
         let Tester { parts, inbox, pool, seen, cables, .. } = self;
         let Parts { socket, lines, neighbours, .. } = parts;
         loop {
@@ -134,9 +134,9 @@ impl Tester {
                     let Some(index) = index else { return };
                     let delay = neighbours[index].2.delay;
                     let at = Instant::ZERO + accepted.arrived.since(Instant::ZERO + delay);
-                    neighbours[index].2.hear(accepted.frame.kind, &accepted.frame.octets);
+                    neighbours[index].2.receive(accepted.frame.kind, &accepted.frame.octets);
                     let port = index as u8 + 1;
-                    seen.push(Seen { port, at, heard, frame: accepted.frame });
+                    seen.push(Seen { port, at, received, frame: accepted.frame });
                 });
             });
             if count == 0 {

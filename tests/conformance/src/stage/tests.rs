@@ -56,10 +56,10 @@ fn a_paused_priority_of_ethernet_waits_in_a_switch_and_its_sender_is_paused() {
     assert_eq!((bench.packets(4).count(), held), (0, 9 * FRAME));
     bench.run_for(CONTROL_TIME);
     let eighth = Instant::ZERO + FRAME_TIME * SHARED_FRAMES;
-    assert_eq!(bench.asked(1, LOSSLESS), [(eighth + CONTROL_TIME, LONG)]);
+    assert_eq!(bench.pauses(1, LOSSLESS), [(eighth + CONTROL_TIME, LONG)]);
     bench.pfc(4, 1 << LOSSLESS, 0);
     bench.run_for(FRAME_TIME * 9);
-    assert_eq!((bench.data(4, LOSSLESS).count(), bench.asked(1, LOSSLESS).len()), (9, 2));
+    assert_eq!((bench.data(4, LOSSLESS).count(), bench.pauses(1, LOSSLESS).len()), (9, 2));
     assert_eq!(bench.lost_since(&before, 1), "nothing");
 }
 

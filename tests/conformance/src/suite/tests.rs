@@ -93,10 +93,10 @@ fn shaky(_: Level) -> Finding {
 }
 
 fn outcome(level: Level, script: Script) -> (Verdict, String, u32) {
-    let mut told = 0;
+    let mut repeated = 0;
     let Outcome { verdict, reason, .. } =
-        perform(case(script), level, &mut |repeats, _| told = repeats);
-    (verdict, reason, told)
+        perform(case(script), level, &mut |repeats, _| repeated = repeats);
+    (verdict, reason, repeated)
 }
 
 #[test]

@@ -134,7 +134,7 @@ impl<V: Visitor> Text<'_, V> {
                 self.octets.extend_from_slice(&repeated);
             }
         }
-        // A column of text can look like hexadecimal digits; the next offset tells how many octets the row had.
+        // A column of text can look like hexadecimal digits; the next offset gives the number of octets of the row.
         if offset > last && offset < self.octets.len() {
             self.octets.truncate(offset);
         }

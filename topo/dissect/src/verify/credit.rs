@@ -1,9 +1,9 @@
 //! Rules of credit: link packets against the blocks seen on the line.
 //!
 //! ```text
-//!        sent[Tx] ──▶ data ──▶            said by Tx: FCTBS = sent[Tx], FCCL limits sent[Rx]
+//!        sent[Tx] ──▶ data ──▶            sent by Tx: FCTBS = sent[Tx], FCCL limits sent[Rx]
 //!   port                         peer
-//!        sent[Rx] ◀── data ◀──            said by Rx: FCTBS = sent[Rx], FCCL limits sent[Tx]
+//!        sent[Rx] ◀── data ◀──            sent by Rx: FCTBS = sent[Rx], FCCL limits sent[Tx]
 //! ```
 //!
 //! Both directions of a port are needed, so nothing is judged if the file does not state them. A count is used from
@@ -167,7 +167,7 @@ impl Port {
             judge_count(&half, unsure, packet, check);
         }
         if self.fed && direction == Direction::Tx {
-            check.not_checked("FCCL told by a port that a replay fed");
+            check.not_checked("FCCL sent by a port that a replay fed");
         } else {
             judge_limit(half.limit, other.sent, packet, check);
         }

@@ -34,7 +34,7 @@ pub enum Carried {
     Other,
     /// Its headers contradict each other.
     Refused(ParseError),
-    /// The file holds too few octets to tell.
+    /// The file holds too few octets to decide.
     Cut,
 }
 

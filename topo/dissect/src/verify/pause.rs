@@ -119,7 +119,7 @@ impl Pauses {
             envelope.tag.is_none() && envelope.header.destination == MacAddress::MAC_CONTROL
         };
         if !Envelope::parse(frame.octets).is_ok_and(is_for_all) {
-            // The port may or may not obey: its state is unknown from here on.
+            // Whether the port stops is undetermined: its state is unknown from here on.
             self.pauses.remove(&port);
             return;
         }

@@ -158,7 +158,7 @@ mod tests {
             Monitoring { folder: folder.path().join("monitoring"), image: image(), user: (7, 7) };
         let services = ["nicd-0".to_owned(), "s0".to_owned()];
         for token in ["first", "second"] {
-            let token = Token::told(token);
+            let token = Token::new(token);
             monitoring.write(&services, &token, b"{}").expect("a folder");
         }
         let file = monitoring.folder.join(CONFIG);

@@ -23,7 +23,7 @@ const REPORT_WITHIN: Duration = Duration::from_secs(60);
 /// Time until the hello of a daemon, in seconds.
 const HELLO_WITHIN_S: f64 = 20.0;
 /// A worker beats several times a second. A launcher beside real-time workers may itself read late, so only a
-/// much longer silence counts as the daemon's.
+/// a much longer time without messages counts as the daemon's fault.
 const SILENCE_MAX_S: f64 = 3.0;
 /// Time between `start` and fabric zero, for daemons to prepare: a base, and a share for each.
 const LEAD_NS: u64 = 150_000_000;
@@ -147,7 +147,7 @@ impl Session {
             self.next().await?;
             if stopwatch.seconds() > HELLO_WITHIN_S {
                 let name = &self.daemons[silent].name;
-                return Err(LaunchError::died(format!("{name} never said hello")));
+                return Err(LaunchError::died(format!("{name} sent no hello")));
             }
         }
         let hellos: Vec<Hello> =

@@ -1,6 +1,6 @@
 //! Runs with a tester in this program: it plays the neighbours of a daemon under test, or disturbs it.
 //!
-//! The daemons do not know of it. If the tester plays nodes, the last process of the run is a socket of this
+//! The daemons run as without it. If the tester plays nodes, the last process of the run is a socket of this
 //! program. The tester runs on its own thread and gets the same start message as the daemons.
 
 use super::Setup;

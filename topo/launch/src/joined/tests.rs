@@ -37,7 +37,7 @@ async fn attempt(
     for words in clients {
         tasks.spawn(client(words));
     }
-    let token = Token::told(TOKEN);
+    let token = Token::new(TOKEN);
     tokio::select! {
         all = accept_all(listener, &token, count) => joined = all.expect("all joined").len(),
         () = async { while let Some(Ok(words)) = tasks.join_next().await { heard.push(words) } } => {}

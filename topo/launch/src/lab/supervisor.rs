@@ -39,12 +39,13 @@ pub fn run(folder: &Path) -> Result<(), LaunchError> {
         .write(folder)
         .or_host("cannot write the journal")
         .and_then(|()| run_lab(folder, &mut record));
-    let reason = ended.as_ref().map_or_else(|error| with_sources(error), |()| "told to".to_owned());
+    let reason =
+        ended.as_ref().map_or_else(|error| with_sources(error), |()| "by order".to_owned());
     record.stage = Stage::Ended(reason.clone());
     // The user may have removed the folder.
     let _ = record.write(folder);
     if ended.is_err() {
-        // A starter that knows that the lab is up has ended.
+        // The process that started the lab ends once the lab is up.
         let _ = write_line(std::io::stdout(), &StartResult::Failed(reason));
     }
     ended

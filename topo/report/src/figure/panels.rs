@@ -131,7 +131,7 @@ fn sent<'a>(facts: &'a Facts<'a>, side: &'a Side<'a>) -> Panel<'a> {
         let output = side.run.graph.output_of(node);
         output.map_or(&[][..], |output| &side.run.series[output].sent[..])
     };
-    // Named are those that send most over the run: beyond five, colours say nothing any more.
+    // Only the five that send most over the run have names: more colours cannot be distinguished.
     let total = |node: &usize| -> f64 { values(*node).iter().filter(|v| v.is_finite()).sum() };
     let mut order: Vec<(f64, usize)> = facts.senders.iter().map(|n| (total(n), *n)).collect();
     order.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));

@@ -31,7 +31,7 @@ pub fn panel<'a>(facts: &'a Facts<'a>) -> Option<Panel<'a>> {
     let beside = facts.base.as_ref().map(|base| format!("; dashed: {}", base.name));
     let expire = expiries
         .as_ref()
-        .map(|(every, _)| format!("; dotted: what was told of congestion expires, every {every}"));
+        .map(|(every, _)| format!("; dotted: reports of congestion expire, every {every}"));
     let (beside, expire) = (beside.unwrap_or_default(), expire.unwrap_or_default());
     let about = format!("in KiB, least to most as a band{beside}{expire}");
     let mut panel = Panel::new("queue", "queue".to_owned(), about, "bytes", top);

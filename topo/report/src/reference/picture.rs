@@ -166,7 +166,7 @@ fn png_size(octets: &[u8]) -> Option<(u32, u32)> {
     Some((number(0)?, number(4)?))
 }
 
-/// From the first header of a frame, behind segments that each say how long they are.
+/// From the first header of a frame, behind segments that each contain their length.
 fn jpeg_size(octets: &[u8]) -> Option<(u32, u32)> {
     let number = |at: usize| Some(u16::from_be_bytes(octets.get(at..at + 2)?.try_into().ok()?));
     let mut at = 2;

@@ -53,7 +53,7 @@ pub fn notices(measure: &Measure, run: &RunData<'_>) -> Result<f64, String> {
             if folded.iter().any(|folded| folded.at.node == *to && folded.kind == "note") {
                 let receiver = run.fabric.node_name(*to);
                 return Err(format!(
-                    "{receiver} told of too many notifications: all_events = true"
+                    "{receiver} received too many notifications: set all_events = true"
                 ));
             }
             sent.extend(recording.events.events.iter().filter_map(|logged| {

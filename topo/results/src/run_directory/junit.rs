@@ -6,7 +6,7 @@ use crate::verdict::Verdict;
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use std::path::Path;
 
-/// Writes the file into `folder`. An inconclusive run skips every case, because it says nothing about them.
+/// Writes the file into `folder`. An inconclusive run skips every case, because its measures are not reliable.
 ///
 /// # Errors
 /// If the file cannot be written.
@@ -17,13 +17,13 @@ pub fn write(folder: &Path, result: &RunResult) -> Result<(), WriteError> {
 
 fn text(result: &RunResult) -> String {
     let cases = result.expectations.iter().map(|case| {
-        let said = match &case.value {
+        let value = match &case.value {
             Some(value) => format!("{} is {value}{}", case.measure, bounds(case.min, case.max)),
             None => format!("{} has no value", case.measure),
         };
         let mut status = match case.verdict {
             _ if result.verdict == Verdict::Inconclusive => skipped("the host did not keep up"),
-            Verdict::Fail => failed(said),
+            Verdict::Fail => failed(value),
             Verdict::Pass | Verdict::Inconclusive => TestCaseStatus::success(),
         };
         if let TestCaseStatus::NonSuccess { kind: NonSuccessKind::Failure, .. } = status {
@@ -36,7 +36,7 @@ fn text(result: &RunResult) -> String {
     document(&result.scenario, cases)
 }
 
-/// The status of a case that did not run, or that says nothing.
+/// The status of a case that did not run, or that is not reliable.
 pub fn skipped(message: impl Into<String>) -> TestCaseStatus {
     let mut status = TestCaseStatus::skipped();
     status.set_message(message.into());

@@ -418,7 +418,7 @@ pub fn flat(measures: &[Measured]) -> BTreeMap<String, Option<Value>> {
     measures.iter().map(|(name, result)| (name.clone(), value(result))).collect()
 }
 
-/// The verdict of a run: inconclusive if the host did not keep up, whatever the measures say.
+/// The verdict of a run: inconclusive if the host did not keep up, whatever the measures are.
 pub fn verdict(fidelity: &Fidelity, expectations: &[Judgement]) -> Verdict {
     match fidelity.ok {
         true => Verdict::worst(expectations.iter().map(|judged| judged.verdict)),

@@ -1,4 +1,4 @@
-//! A TOML document as a plain tree in which everything knows where it was written.
+//! A TOML document as a plain tree in which each value has its place in the file.
 
 use crate::keyfile::problem::{Complaint, Place, Problems};
 use proto::params::Value;
@@ -149,7 +149,7 @@ impl Data {
         }
     }
 
-    /// The same as a value of the `toml` crate, for those who read their own tables.
+    /// The same as a value of the `toml` crate, for callers that read their own tables.
     pub fn to_toml(&self) -> toml::Value {
         match self {
             Data::Text(text) => toml::Value::String(text.clone()),
@@ -171,7 +171,7 @@ impl Table {
     }
 }
 
-/// Parses a file. A fault of TOML itself is the only one that can be told then.
+/// Parses a file. This step reports faults of TOML only.
 ///
 /// # Errors
 /// If `text` is not TOML.

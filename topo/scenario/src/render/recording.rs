@@ -1,4 +1,4 @@
-//! What the recorder is told: bins, edges and the windows by which the host is judged.
+//! The configuration of the recorder: bins, edges and the windows by which the host is judged.
 
 use crate::Scenario;
 use crate::measure::windows::{edges_of, windows_of};

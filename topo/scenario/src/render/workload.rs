@@ -69,7 +69,7 @@ fn interval(on_wire: Bytes, offer: Offer, line: BitRate) -> Duration {
     }
 }
 
-/// To whom `node` sends; `None` if nobody is left but itself.
+/// The destinations of `node`; `None` if no node but itself is left.
 fn target(item: &Traffic, node: usize, adapters: &[Lid], seed: u64) -> Option<Target> {
     match &item.to {
         Receivers::Script(replay) => replay.steps.get(&node).cloned().map(Target::Script),
@@ -91,7 +91,7 @@ fn target(item: &Traffic, node: usize, adapters: &[Lid], seed: u64) -> Option<Ta
     }
 }
 
-/// A random permutation of `n` that is one cycle, so that nobody is his own partner.
+/// A random permutation of `n` that is one cycle, so that no node is its own partner.
 /// Source: Sattolo, "An algorithm to generate a random cyclic permutation" (1986).
 fn one_cycle(n: usize, seed: u64, item: &str) -> Vec<usize> {
     let mut random = Random::stream(seed, item, "permutation");

@@ -1,4 +1,4 @@
-//! Colored routes: who sends what to whom is known, so each pair of adapters gets the way on which it
+//! Colored routes: the traffic between adapters is given, so each pair of adapters gets the way on which it
 //! meets the fewest others.
 //!
 //! Pairs are taken by what they send, most first; each gets the way whose busiest link is the least busy

@@ -101,7 +101,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Who can wait for whom: the buffer behind an end's cable, full, holds that end up until one of these
+/// The edges of the wait graph: the buffer behind an end's cable, full, holds that end up until one of these
 /// ends lets something go.
 pub type Waits = BTreeMap<End, BTreeSet<End>>;
 
@@ -112,16 +112,16 @@ pub struct Proof {
     pub broken: Vec<Failure>,
     /// Ports whose lanes can wait for each other in a circle, in order; empty if none can.
     pub circle: Vec<End>,
-    /// Who can wait for whom at all.
+    /// All edges of the wait graph.
     pub waits: Waits,
 }
 
 /// A pair of adapters of which one does not always reach the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// Who sends.
+    /// The sending adapter.
     pub from: usize,
-    /// To whom.
+    /// The receiving adapter.
     pub to: usize,
     /// What is wrong.
     pub why: Broken,
@@ -155,7 +155,7 @@ pub fn prove(topology: &Topology, forwarding: &Forwarding) -> Proof {
             }
         }
     }
-    // A loop would be told again as buffers that wait in a circle.
+    // A loop would be reported again as buffers that wait in a circle.
     if proof.broken.is_empty() {
         proof.circle = circle(&waits);
         proof.waits = waits;
@@ -191,8 +191,8 @@ impl Walk<'_> {
     }
 }
 
-/// A circle in the graph of who waits for whom, in order; empty if there is none. Whoever waits for
-/// nobody is taken away until
+/// A circle in the wait graph, in order; empty if there is none. A node that waits for
+/// no other node is removed until
 /// nothing changes; from what is left every walk ends in a circle.
 pub fn circle(waits: &Waits) -> Vec<End> {
     let mut left = waits.clone();

@@ -124,7 +124,7 @@ pub fn parse_end(text: &str, topology: &Topology) -> Result<End, Complaint> {
     Ok(End { node, port })
 }
 
-/// The ports a node has: as many as the file says, at least as many as its highest cable needs.
+/// The ports a node has: as many as the file states, at least as many as its highest cable needs.
 fn set_ports(topology: &mut Topology, node: usize, fields: &Fields<'_>) {
     let ends = topology.cables.iter().flat_map(|cable| [cable.a, cable.b]);
     let highest = ends.filter(|end| end.node == node).map(|end| end.port.get()).max().unwrap_or(1);

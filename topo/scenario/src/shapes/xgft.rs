@@ -58,7 +58,7 @@ pub const NETS: [Net; 6] = [
 /// Switch levels; a path of 63 hops is the most a directed route can name.
 const LEVELS_MAX: usize = 31;
 
-/// Nodes that an address of 16 bits can tell apart, multicast left out.
+/// Nodes that an address of 16 bits can distinguish, multicast left out.
 const NODES_MAX: u64 = 0xbfff;
 
 /// The tree of that name.

@@ -36,7 +36,7 @@ fn frames_that_no_link_takes_are_refused() {
     assert!(short.contains("traffic.all.size: a test frame of 63 B"), "{short}");
     assert!(short.contains("hint: from 64 B to 2066 B"), "{short}");
     let untold = faults(&["fabric.link.priorities=\"dscp\""]);
-    assert!(untold.contains("test frames have no DSCP to tell their priority"), "{untold}");
+    assert!(untold.contains("test frames have no DSCP for their priority"), "{untold}");
     let write = faults(&["traffic.all.operation=\"write\""]);
     assert!(write.contains("test frames write no memory"), "{write}");
 }

@@ -41,7 +41,7 @@ impl Pattern {
             let mut now: Vec<Vec<usize>> = vec![Vec::new(); ranks as usize];
             for from in 0..ranks {
                 let to = self.partner(from, phase);
-                // Who is its own partner has nothing to do, and goes on.
+                // A rank that is its own partner exchanges nothing in this phase.
                 if to == from {
                     continue;
                 }
@@ -58,7 +58,7 @@ impl Pattern {
         trace
     }
 
-    /// With whom `rank` exchanges in a phase, counted from 1. It is mutual.
+    /// The partner of `rank` in a phase; phases count from 1. The relation is symmetric.
     fn partner(self, rank: u32, phase: u32) -> u32 {
         match (self, phase) {
             (Pattern::Ft, _) => rank ^ phase,

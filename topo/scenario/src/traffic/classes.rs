@@ -12,7 +12,7 @@ pub struct Classes {
 }
 
 impl Classes {
-    /// The index of `class`, which joins the list if nobody shares one like it.
+    /// The index of `class`, which joins the list if no equal class can be shared.
     pub fn shared(&mut self, class: ClassConfig) -> Option<u8> {
         let known =
             |(index, known): (usize, &ClassConfig)| *known == class && !self.own.contains(&index);
@@ -20,7 +20,7 @@ impl Classes {
         u8::try_from(found.unwrap_or_else(|| self.add(class))).ok()
     }
 
-    /// The index of a new class that nobody else gets.
+    /// The index of a new class that no other item shares.
     pub fn own(&mut self, class: ClassConfig) -> Option<u8> {
         let index = self.add(class);
         self.own.push(index);

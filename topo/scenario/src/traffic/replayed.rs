@@ -60,7 +60,7 @@ proto::words! {
 pub struct Replay {
     /// What each adapter sends.
     pub steps: HashMap<usize, Vec<StepConfig>>,
-    /// What each pair has to say to each other, by phase.
+    /// The messages between each pair, by phase.
     pub demands: Vec<Demand>,
     /// The least time that it can take.
     pub ideal: Duration,

@@ -93,7 +93,7 @@ mod tests {
         // 1·0.02 + 2·(0.96 - 0.86) + 1·0.1 + 0.5·0.04 = 0.34; 2 % astray is within the goal.
         let key = OBJECTIVE.judge(&score);
         assert!(near(key.cost, 0.34) && key.miss == 0.0, "{key:?}");
-        // Above what is owed is astray too: a debt is being paid. 0.05 - 0.03 = 0.02.
+        // A rate above the ideal counts as astray too: it drains an earlier backlog. 0.05 - 0.03 = 0.02.
         let key = OBJECTIVE.judge(&Score { cold: 1.05, hot: 0.99, ..score });
         assert!(near(key.miss, 0.02) && near(key.cost, 0.05 + 0.1 + 0.02), "{key:?}");
     }

@@ -45,8 +45,8 @@ pub fn text(tuning: &Tuning) -> String {
     let settings: Vec<String> = settings.map(|(name, value)| format!("{name} = {value}")).collect();
     let goal = tuning.objective.goal * 100.0;
     let verdict = match tuning.winner() {
-        Some(_) => format!("cold traffic within {goal} % of what it is owed in every case"),
-        None => format!("not within {goal} % of what is owed in every case"),
+        Some(_) => format!("cold traffic within {goal} % of its ideal rate in every case"),
+        None => format!("not within {goal} % of the ideal rate in every case"),
     };
     let why = match tuning.stop {
         Stop::Settled => "the smallest steps around it are no better",

@@ -16,7 +16,7 @@
 use super::{BcnParams, feedback};
 use crate::congestion::schemes::pace::Pace;
 use crate::congestion::{
-    BcnBody, Heard, Notification, Permission, Place, ReactionPoint, ReactionState, Tag,
+    BcnBody, Effect, Notification, Permission, Place, ReactionPoint, ReactionState, Tag,
 };
 use crate::ids::CongestionPointId;
 use crate::params::Ratio;
@@ -109,20 +109,20 @@ impl Limiter {
         self.limit = Limit::Stopped { by, until: now + pause };
     }
 
-    fn apply_feedback(&mut self, body: &BcnBody, now: Instant) -> Heard {
+    fn apply_feedback(&mut self, body: &BcnBody, now: Instant) -> Effect {
         let feedback = feedback(body, self.params.w);
         match (self.limit, feedback) {
-            (_, 0) => return Heard::Refused,
-            (Limit::Stopped { .. }, _) => return Heard::Ignored,
+            (_, 0) => return Effect::Refused,
+            (Limit::Stopped { .. }, _) => return Effect::Ignored,
             (Limit::Regulated { by }, 1..) if by == body.cpid => {}
-            (_, 1..) => return Heard::Ignored,
+            (_, 1..) => return Effect::Ignored,
             (_, ..0) => {
                 self.limit = Limit::Regulated { by: body.cpid };
                 self.last_decrease = now;
             }
         }
         self.current = self.law.apply(self.current, feedback);
-        Heard::Taken
+        Effect::Valid
     }
 
     /// Restarts the time without notification at `now`.
@@ -139,23 +139,23 @@ fn nanoseconds(now: Instant) -> u32 {
 }
 
 impl ReactionPoint for Limiter {
-    fn on_notification(&mut self, notification: &Notification, now: Instant) -> Heard {
-        let Notification::Bcn(body) = notification else { return Heard::Refused };
+    fn on_notification(&mut self, notification: &Notification, now: Instant) -> Effect {
+        let Notification::Bcn(body) = notification else { return Effect::Refused };
         if self.is_stale(body.timestamp, now) {
-            return Heard::Ignored;
+            return Effect::Ignored;
         }
-        let heard = match (body.flags.stop, body.q_offset, body.q_delta) {
+        let effect = match (body.flags.stop, body.q_offset, body.q_delta) {
             (true, 0, 0) => {
                 self.stop(body.cpid, now);
-                Heard::Taken
+                Effect::Valid
             }
-            (true, ..) => Heard::Refused,
+            (true, ..) => Effect::Refused,
             (false, ..) => self.apply_feedback(body, now),
         };
-        if heard == Heard::Taken {
+        if effect == Effect::Valid {
             self.restart_growth(now);
         }
-        heard
+        effect
     }
 
     fn on_transmit(&mut self, size: Bytes, _: Instant) {

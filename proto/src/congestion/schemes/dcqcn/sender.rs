@@ -6,7 +6,7 @@
 use super::alpha::Alpha;
 use super::profile::{ClampTarget, CnpOrder, Cut, Hyper, ONE, PLACES, Settings};
 use crate::congestion::schemes::pace::Pace;
-use crate::congestion::{Heard, Notification, Permission, Place, ReactionPoint, ReactionState};
+use crate::congestion::{Effect, Notification, Permission, Place, ReactionPoint, ReactionState};
 use crate::units::{Bytes, Instant};
 
 /// The reaction point of one flow, which starts at the line's rate.
@@ -164,13 +164,13 @@ fn share(rate: u64, share: u64) -> u64 {
 }
 
 impl ReactionPoint for Sender {
-    fn on_notification(&mut self, notification: &Notification, now: Instant) -> Heard {
+    fn on_notification(&mut self, notification: &Notification, now: Instant) -> Effect {
         if !notification.transport().is_some_and(|note| note.becn) {
-            return Heard::Refused;
+            return Effect::Refused;
         }
         self.catch_up(now);
         self.on_cnp(now);
-        Heard::Taken
+        Effect::Valid
     }
 
     fn on_transmit(&mut self, size: Bytes, now: Instant) {

@@ -120,7 +120,7 @@ fn crossing_the_trigger_threshold_is_told_once() {
         |t: &mut Throttle| t.on_notification(&Notification::becn(Travel::Cnp), Instant::ZERO);
     assert_eq!(
         [tell(&mut throttle), tell(&mut throttle), tell(&mut throttle)],
-        [Heard::Taken, Heard::Crossed, Heard::Taken]
+        [Effect::Valid, Effect::Crossed, Effect::Valid]
     );
 }
 

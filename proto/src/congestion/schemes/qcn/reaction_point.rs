@@ -14,7 +14,7 @@
 use super::QcnParams;
 use crate::congestion::schemes::OnOff;
 use crate::congestion::schemes::pace::Pace;
-use crate::congestion::{Heard, Notification, Permission, Place, ReactionPoint, ReactionState};
+use crate::congestion::{Effect, Notification, Permission, Place, ReactionPoint, ReactionState};
 use crate::units::{Bytes, Duration, Instant};
 
 /// A state of the rate control machine.
@@ -148,13 +148,13 @@ impl RateLimiter {
 }
 
 impl ReactionPoint for RateLimiter {
-    fn on_notification(&mut self, notification: &Notification, now: Instant) -> Heard {
-        let Notification::Cnm(body) = notification else { return Heard::Refused };
+    fn on_notification(&mut self, notification: &Notification, now: Instant) -> Effect {
+        let Notification::Cnm(body) = notification else { return Effect::Refused };
         if !(1..=63).contains(&body.quantized_feedback) {
-            return Heard::Refused;
+            return Effect::Refused;
         }
         self.cut(body.quantized_feedback, now);
-        Heard::Taken
+        Effect::Valid
     }
 
     /// The byte counter counts frames when they have passed the limiter.

@@ -165,7 +165,7 @@ fn nonsense_changes_nothing_and_is_refused() {
     sender.on_notification(&note(true, 1_000_000).into(), at(0));
     let before = (sender.current, sender.target, sender.increases);
     for note in bad {
-        assert_eq!(sender.on_notification(&note.into(), at(0)), Heard::Refused);
+        assert_eq!(sender.on_notification(&note.into(), at(0)), Effect::Refused);
         assert_eq!((sender.current, sender.target, sender.increases), before);
     }
 }
@@ -173,8 +173,8 @@ fn nonsense_changes_nothing_and_is_refused() {
 #[test]
 fn a_plain_becn_counts_as_what_is_sent_now() {
     let mut sender = sender();
-    let heard = sender.on_notification(&Notification::becn(Travel::AckOrCnp), at(0));
-    assert_eq!((heard, sender.current), (Heard::Taken, LINE / 100 * 93));
+    let effect = sender.on_notification(&Notification::becn(Travel::AckOrCnp), at(0));
+    assert_eq!((effect, sender.current), (Effect::Valid, LINE / 100 * 93));
 }
 
 #[test]

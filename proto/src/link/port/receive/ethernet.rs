@@ -1,7 +1,7 @@
 //! Reception on Ethernet: MAC control frames change the pause state; other frames pass the header and
 //! length checks.
 //!
-//! Frames carry no FCS here: [`Integrity`] says whether a frame arrived whole. The port's owner decides
+//! Frames carry no FCS here: [`Integrity`] is the result of the receiving MAC's check. The port's owner decides
 //! about buffer space. Source: IEEE 802.3, 31.5, 31B.3.3 and 31D.3.3 (MAC control); IEEE 802.1Q,
 //! 36.1.3.2 (PFC receiver).
 

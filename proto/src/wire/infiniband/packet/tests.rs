@@ -149,12 +149,12 @@ fn a_truncation_with_matching_pktlen_names_the_truncated_layer() {
     assert_eq!(local(5), "CRCs at octet 20: needs 6 octets, 2 are left");
     assert_eq!(local(6), "RETH at octet 20: needs 16 octets, 0 are left");
     assert_eq!(local(9), "RETH at octet 20: needs 16 octets, 12 are left");
-    assert_eq!(local(10), "BTH at octet 8: says 2 octets, 0 are there");
+    assert_eq!(local(10), "BTH at octet 8: declares 2 octets, 0 are present");
     assert_eq!(global(2), "GRH at octet 8: needs 40 octets, 2 are left");
     assert_eq!(global(11), "GRH at octet 8: needs 40 octets, 38 are left");
     assert_eq!(global(12), "BTH at octet 48: needs 12 octets, 2 are left");
     assert_eq!(global(15), "CRCs at octet 60: needs 6 octets, 2 are left");
-    assert_eq!(global(16), "GRH at octet 8: says 48 octets, 16 are there");
+    assert_eq!(global(16), "GRH at octet 8: declares 48 octets, 16 are present");
 }
 
 #[test]

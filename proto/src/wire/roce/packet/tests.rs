@@ -90,7 +90,7 @@ fn each_lie_is_named() {
         let error = Packet::parse(&octets).expect_err("a lie");
         (error.layer, error.offset, error.reason)
     };
-    let length = |said, present| Reason::Length { said, present };
+    let length = |declared, present| Reason::Length { declared, present };
     assert_eq!(refused(samples::CNP, 14, 0x55), ("IPv4", 14, Reason::Version(5)));
     assert_eq!(refused(samples::CNP, 14, 0x44), ("IPv4", 14, Reason::Illegal("IHL is below 5")));
     assert_eq!(refused(samples::CNP, 17, 61), ("IPv4", 14, length(61, 60)));

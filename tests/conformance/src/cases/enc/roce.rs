@@ -145,13 +145,13 @@ fn variant(name: &str) -> Vec<Range<usize>> {
 
 /// ENC-05 on Ethernet: every single bit before the ICRC flipped in turn.
 pub fn blind_bits_on_ethernet() -> Finding {
-    let mut told = Vec::new();
+    let mut details = Vec::new();
     for (name, network) in networks() {
         let frame = roce_octets(&roce_builder(Opcode::RC_WRITE_ONLY, network), &[0x5a; 30]);
         let layout = layout(&frame)?;
         let bits = layout.icrc_at() * 8;
         let of = |octets: &[u8]| Some(icrc(octets, &layout));
-        told.push(format!("{name} {}", blind_bits(name, &frame, bits, &variant(name), of)?));
+        details.push(format!("{name} {}", blind_bits(name, &frame, bits, &variant(name), of)?));
     }
-    Ok(told.join(", "))
+    Ok(details.join(", "))
 }

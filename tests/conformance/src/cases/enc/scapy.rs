@@ -42,12 +42,12 @@ pub fn judged(frames: &[Vec<u8>]) -> Result<usize> {
     let words = [OsStr::new("-c"), OsStr::new(SCRIPT), file.as_os_str()];
     let (good, answer) = run(python, &words)?;
     ensure!(good, "{answer}");
-    let told: Result<Vec<Value>, _> = answer.lines().map(serde_json::from_str).collect();
-    let told = told.map_err(|error| format!("{error}: {answer}"))?;
-    same("frames that scapy decoded", told.len(), frames.len())?;
+    let decoded: Result<Vec<Value>, _> = answer.lines().map(serde_json::from_str).collect();
+    let decoded = decoded.map_err(|error| format!("{error}: {answer}"))?;
+    same("frames that scapy decoded", decoded.len(), frames.len())?;
     let mut icrcs = 0;
-    for (frame, told) in frames.iter().zip(&told) {
-        icrcs += compare(frame, told)?;
+    for (frame, decoded) in frames.iter().zip(&decoded) {
+        icrcs += compare(frame, decoded)?;
     }
     Ok(icrcs)
 }
@@ -86,7 +86,7 @@ fn lines(frames: &[Vec<u8>]) -> String {
 }
 
 /// Whether scapy has computed the ICRC of this frame itself, as 0 or 1.
-fn compare(frame: &[u8], told: &Value) -> Result<usize> {
+fn compare(frame: &[u8], decoded: &Value) -> Result<usize> {
     let packet = Packet::parse(frame)?.ok_or("no RoCE was seen")?;
     let bth = packet.transport.bth;
     let what = |field: &str| format!("{field} of {}", bth.opcode);
@@ -101,12 +101,12 @@ fn compare(frame: &[u8], told: &Value) -> Result<usize> {
         ("pkey", bth.partition_key.into()),
     ];
     for (field, ours) in fields {
-        same(what(field), &told[field], &Value::from(ours))?;
+        same(what(field), &decoded[field], &Value::from(ours))?;
     }
     let icrc = Value::from(hex(&packet.icrc.to_le_bytes()));
-    same(what("ICRC"), &told["icrc"], &icrc)?;
-    let Some(computed) = told.get("computed_icrc") else { return Ok(0) };
+    same(what("ICRC"), &decoded["icrc"], &icrc)?;
+    let Some(computed) = decoded.get("computed_icrc") else { return Ok(0) };
     same(what("ICRC as scapy computes it"), computed, &icrc)?;
-    same(what("IPv4 checksum"), &told["computed_ip_checksum"], &told["ip_checksum"])?;
+    same(what("IPv4 checksum"), &decoded["computed_ip_checksum"], &decoded["ip_checksum"])?;
     Ok(1)
 }

@@ -275,8 +275,8 @@ fn refuses_link_type_247(tshark: &Found, folder: &Path, frame: &Frame) -> Result
     std::fs::write(&file, octets)?;
     let arguments = [OsStr::new("-n"), OsStr::new("-r"), file.as_os_str()];
     let answer = output(tshark, arguments)?;
-    let said = String::from_utf8_lossy(&answer.stderr);
-    let refused = !answer.status.success() && said.contains("network type 247");
-    ensure!(refused, "{} takes link type 247 now, which captures avoid: {said}", tshark.version);
+    let message = String::from_utf8_lossy(&answer.stderr);
+    let refused = !answer.status.success() && message.contains("network type 247");
+    ensure!(refused, "{} takes link type 247 now, which captures avoid: {message}", tshark.version);
     Ok(())
 }

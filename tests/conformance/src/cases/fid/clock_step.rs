@@ -19,7 +19,7 @@ const TIMER: u64 = 29_297;
 /// Steps of the index.
 const STEPS: u64 = 10;
 /// When the notifications come, and between when there is no credit.
-const TOLD: Instant = ms(200);
+const NOTIFIED: Instant = ms(200);
 const SHUT: (Instant, Instant) = (ms(650), ms(850));
 
 fn compile(folder: &Path) -> Result<PathBuf> {
@@ -29,7 +29,7 @@ fn compile(folder: &Path) -> Result<PathBuf> {
     let arguments = [&words[..], &[library.as_os_str(), source.as_os_str()]].concat();
     match programs::run("cc", &arguments).map_err(Failure::of_host)? {
         (true, _) => Ok(library),
-        (false, said) => Err(Failure::Inconclusive(format!("cc: {said}"))),
+        (false, reason) => Err(Failure::Inconclusive(format!("cc: {reason}"))),
     }
 }
 
@@ -46,7 +46,7 @@ fn run(on: Level, folder: &Path) -> Result<(Record, usize)> {
         ("PAUSEBED_STEP_LOG".to_owned(), log.display().to_string()),
     ];
     let record = stage.play(|script| {
-        script.every(TOLD, us(1_000), 2, |bed, _| bed.send(1, &Packet::cnp(2, 1).octets()));
+        script.every(NOTIFIED, us(1_000), 2, |bed, _| bed.send(1, &Packet::cnp(2, 1).octets()));
         script.at(SHUT.0, |bed| bed.offer(1, 0, 0));
         script.at(SHUT.1, |bed| bed.offer(1, 0, OFFER_MAX));
     })?;
@@ -58,7 +58,7 @@ fn run(on: Level, folder: &Path) -> Result<(Record, usize)> {
 pub fn clock_step(on: Level) -> Finding {
     let folder = tempfile::tempdir().map_err(Failure::of_host)?;
     let (record, readings) = run(on, folder.path())?;
-    record.trusted()?;
+    record.kept_up()?;
     let Some(readings) = readings.checked_sub(1) else {
         let reason = "the daemon does not load libraries: its clock cannot be stepped";
         return Err(Failure::Inconclusive(reason.to_owned()));
@@ -71,7 +71,7 @@ pub fn clock_step(on: Level) -> Finding {
         })
         .collect();
     let begin = reacts.first().map_or(Instant::ZERO, |(at, _)| *at);
-    ensure!(begin >= TOLD && begin < TOLD + us(1_000), "first reaction at {begin}");
+    ensure!(begin >= NOTIFIED && begin < NOTIFIED + us(1_000), "first reaction at {begin}");
     let falls: Vec<Instant> =
         reacts.windows(2).filter(|pair| pair[1].1 < pair[0].1).map(|pair| pair[1].0).collect();
     let period = Duration::from_ns(1_024) * TIMER;

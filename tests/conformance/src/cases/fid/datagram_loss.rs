@@ -26,7 +26,7 @@ pub fn datagram_loss(on: Level) -> Finding {
     let (sender, outcome) = mpsc::channel();
     let record = stage.run_with(script, move |opening| {
         let process = Pid::from_raw(opening.daemons[0] as i32);
-        let address = opening.peers[0].parse().expect("a socket said this address itself");
+        let address = opening.peers[0].parse().expect("a socket reported this address itself");
         let firewall = Firewall::before(process, address, LINK, ONE_IN);
         let opening = opening.clone();
         std::thread::spawn(move || {

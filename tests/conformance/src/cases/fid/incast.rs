@@ -52,7 +52,7 @@ fn arrivals(fabric: &Fabric) -> Result<BTreeMap<u16, Vec<u32>>> {
 pub fn incast_without_loss(on: Level) -> Finding {
     let fabric = RUN.on(on)?;
     same("frames dropped", fabric.dropped(), 0)?;
-    same("sources heard", arrivals(&fabric)?.len(), SOURCES)?;
+    same("sources with arrivals", arrivals(&fabric)?.len(), SOURCES)?;
     let frames = in_order(&fabric)?;
     let busy = fabric.measure("egress")?;
     ensure!(busy >= 0.97, "the port was busy for {busy:.3} of the time");

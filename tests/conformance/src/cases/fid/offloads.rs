@@ -46,7 +46,7 @@ const UDP: usize = 8;
 const WITHIN_S: f64 = 3.0;
 
 /// What the far host got.
-struct Heard {
+struct Transfer {
     datagrams: Vec<Vec<u8>>,
     stream: Vec<u8>,
 }
@@ -61,12 +61,12 @@ pub fn offloads(_: Level) -> Finding {
         }
         _ => Failure::Inconclusive(error.to_string()),
     })?;
-    let TesterRun { reports, found: (heard, _bench), .. } = run(&scenario, &lab, bench)?;
-    let heard = heard.map_err(|error| Failure::Failed(format!("between the hosts: {error}")))?;
+    let TesterRun { reports, found: (data, _bench), .. } = run(&scenario, &lab, bench)?;
+    let data = data.map_err(|error| Failure::Failed(format!("between the hosts: {error}")))?;
     let report = reports.first().ok_or("no daemon has reported")?;
     judge_account(report)?;
-    judge_datagrams(&heard.datagrams)?;
-    ensure!(heard.stream == stream(), "the stream of TCP is not what was sent");
+    judge_datagrams(&data.datagrams)?;
+    ensure!(data.stream == stream(), "the stream of TCP is not what was sent");
     Ok(format!("{DATAGRAMS} datagrams of {SEGMENT}, {STREAM} octets by TCP, one frame too long"))
 }
 
@@ -98,7 +98,7 @@ impl Bench {
     }
 
     /// Everything that one host sends the other.
-    fn play(&self) -> io::Result<Heard> {
+    fn play(&self) -> io::Result<Transfer> {
         let [near, far] = &self.hosts;
         // First, since it repeats what is lost before the switch has learnt the addresses.
         let received = transfer(near, far)?;
@@ -107,7 +107,7 @@ impl Bench {
         let octets: Vec<u8> = (0..DATAGRAMS * SEGMENT).map(pattern).collect();
         near.send(to, &octets, Some(SEGMENT as u16))?;
         near.send(to, &octets[..ABOVE], None)?;
-        Ok(Heard { datagrams: listen(&witness), stream: received })
+        Ok(Transfer { datagrams: listen(&witness), stream: received })
     }
 }
 
@@ -115,7 +115,7 @@ fn run(
     scenario: &Scenario,
     lab: &Lab,
     bench: Bench,
-) -> Result<TesterRun<(io::Result<Heard>, Bench)>> {
+) -> Result<TesterRun<(io::Result<Transfer>, Bench)>> {
     let scratch = tempfile::tempdir().map_err(Failure::of_host)?;
     // The hosts at the other ends run in real time, and so must the fabric.
     let job = Job::new(scenario, lab, scratch.path());

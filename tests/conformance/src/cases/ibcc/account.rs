@@ -75,7 +75,7 @@ impl Passage {
 
 /// `each` full frames from each of `inputs`, one every frame time, until all have left.
 fn overload(bench: &mut Bench, inputs: &[u8], each: u32) -> Result<Passage> {
-    bench.forget();
+    bench.clear();
     let mut arrivals = Vec::new();
     for psn in 0..each {
         for from in inputs.iter().copied() {
@@ -117,8 +117,8 @@ pub fn threshold_scale(_: Level) -> Finding {
         let passage = overload(&mut bench, &[1, 2], 36)?;
         let n = passage.expect_marks_above(limit).map_err(|failure| failure.of(&what))?;
         for event in &bench.events {
-            if let EventKind::Mark { limit: told, .. } = event.kind {
-                same(format!("the limit of threshold {threshold}"), told.get(), limit)?;
+            if let EventKind::Mark { limit: logged, .. } = event.kind {
+                same(format!("the limit of threshold {threshold}"), logged.get(), limit)?;
             }
         }
         same(format!("marks counted at threshold {threshold}"), counted(&mut bench), n as u64)?;
@@ -139,7 +139,7 @@ pub fn root_and_victim() -> Finding {
         let mut bench = bench(params)?;
         bench.offer(OUT, 0, 0);
         bench.run_for(us(1));
-        bench.forget();
+        bench.clear();
         let mut arrivals = Vec::new();
         for psn in 0..36 {
             for from in [1, 2] {

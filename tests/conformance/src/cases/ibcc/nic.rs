@@ -178,7 +178,7 @@ const SMALL_ALONE: (Instant, Instant) = (ms(4_700), ms(5_400));
 /// Two flows of full frames on one level; one of them goes to index 3.
 const TOGETHER: (Instant, Instant) = (ms(5_500), ms(6_000));
 /// When the notifications reach the flows.
-const TOLD: [Instant; 4] = [ms(310), ms(4_710), ms(5_510), ms(5_520)];
+const NOTIFIED: [Instant; 4] = [ms(310), ms(4_710), ms(5_510), ms(5_520)];
 
 fn paced(on: Level, scope: &str) -> Result<Record> {
     let flow = |name: &str, to: &str, size: u32, (from, stop): (Instant, Instant)| {
@@ -203,7 +203,7 @@ fn paced(on: Level, scope: &str) -> Result<Record> {
     ]
     .concat();
     play(on, &star(4, "6050 ms", "", &rest), "h1", |script| {
-        for (at, from) in TOLD.into_iter().zip([2, 3, 2, 2]) {
+        for (at, from) in NOTIFIED.into_iter().zip([2, 3, 2, 2]) {
             script.at(at, move |bed| {
                 bed.send(1, &Packet::cnp(from, 1).octets());
             });
@@ -257,13 +257,13 @@ pub fn scope(on: Level) -> Finding {
     let most = (window.1.since(window.0 + us(60_000)).as_ps() / FULL.as_ps()) as usize;
     let [pair, level] = [BY_QUEUE_PAIR.on(on)?, BY_LEVEL.on(on)?];
     let count = |record: &Record, lid| departures(record, lid, window).len();
-    let [(told, beside), (told_too, both)] =
+    let [(slowed, beside), (slowed_too, both)] =
         [(count(&pair, 2), count(&pair, 4)), (count(&level, 2), count(&level, 4))];
     // Fifteen packet times after each packet leave a sixteenth of the line.
     let slow = most / 16;
-    near(format!("packets of the slowed flow, of {most}"), told, slow, 2)?;
-    ensure!(beside * 100 >= (most - told) * 95, "the other flow sent {beside} of {most}");
-    let sum = told_too + both;
+    near(format!("packets of the slowed flow, of {most}"), slowed, slow, 2)?;
+    ensure!(beside * 100 >= (most - slowed) * 95, "the other flow sent {beside} of {most}");
+    let sum = slowed_too + both;
     ensure!(sum <= slow + 2 && sum + 2 >= slow, "both flows sent {sum} of {most}, not {slow}");
     if on == Level::Engine {
         // Exactly so: the line is never idle by queue pair, and every gap is fifteen packet times by level.
@@ -275,7 +275,7 @@ pub fn scope(on: Level) -> Finding {
         OnLine::never_idle(&OnLine::all(pair.iter(), RATE))?;
         OnLine::paced(&OnLine::all(level.iter(), RATE), |_| FULL * 15)?;
     }
-    Ok(format!("of {most}: {told} and {beside} by queue pair; {told_too} and {both} by level"))
+    Ok(format!("of {most}: {slowed} and {beside} by queue pair; {slowed_too} and {both} by level"))
 }
 
 /// IBCC-15.
@@ -295,7 +295,7 @@ pub fn trigger(on: Level) -> Finding {
     same("SL of the entry", sl.get(), 0)?;
     same("index of the entry", ccti, 3)?;
     same("remote LID of the entry", flow.destination, 2)?;
-    ensure!(at >= TOLD[3] && at < TOLD[3] + us(2_000), "logged at {at}");
+    ensure!(at >= NOTIFIED[3] && at < NOTIFIED[3] + us(2_000), "logged at {at}");
     let again = on.only_engine(pacing::second_crossing)?;
     Ok("index 1, 2, 3 at threshold 3: one entry, at the third notification, and counted once"
         .to_owned()

@@ -60,7 +60,7 @@ fn ipd(octets: u64, rate: BitRate, shift: u32, multiplier: u64) -> Duration {
 
 /// IBCC-09.
 pub fn index_arithmetic(_: Level) -> Finding {
-    let mut told = 0;
+    let mut checked = 0;
     for (increase, limit, minimum) in
         [(1, 127, 0), (5, 127, 0), (5, 12, 0), (127, 127, 0), (40, 100, 7)]
     {
@@ -86,12 +86,12 @@ pub fn index_arithmetic(_: Level) -> Finding {
                         "CCTI of the flow to LID {flow} after {n} BECNs, increase {increase}, limit {limit}, scope {scope}"
                     );
                     same(what, ccti(&mut bench, flow)?, expected)?;
-                    told += 1;
+                    checked += 1;
                 }
             }
         }
     }
-    Ok(format!("{told} readings of min(CCTI_Limit, CCTI_Min + n × CCTI_Increase)"))
+    Ok(format!("{checked} readings of min(CCTI_Limit, CCTI_Min + n × CCTI_Increase)"))
 }
 
 /// IBCC-10.
@@ -119,7 +119,7 @@ pub fn recovery_timer(_: Level) -> Finding {
     after(10, 0)?;
     bench.run_until(first + period * 20);
     same("CCTI after 20 periods", ccti(&mut bench, 2)?, 0)?;
-    bench.forget();
+    bench.clear();
     bench.run_until(late + FRAME_TIME * 6);
     let sent = OnLine::all(bench.line(1), RATE);
     let gaps = OnLine::paced(&sent, |_| Duration::ZERO)?;
@@ -165,7 +165,7 @@ pub fn no_banked_time(_: Level) -> Finding {
     let delay = |_: &OnLine<'_>| FRAME_TIME * 3;
     same("gaps before the idle time", OnLine::paced(&OnLine::all(bench.line(1), RATE), delay)?, 2)?;
     bench.run_until(Instant::from_ps(late.as_ps() - 1));
-    bench.forget();
+    bench.clear();
     bench.run_until(late + FRAME_TIME * 60);
     let sent = OnLine::all(bench.line(1), RATE);
     let first =
@@ -182,7 +182,7 @@ pub fn second_crossing() -> Result<&'static str> {
     let params = "ccti_increase = 3\nccti_timer = 31\ntrigger_threshold = 10";
     let mut bench = bench("8 Gbps", &burst(2, 64, 1, 0), params)?;
     bench.run_until(START + FRAME_TIME);
-    let logged = |bench: &Bench| bench.told(|kind| matches!(kind, EventKind::Trigger { .. })).len();
+    let logged = |b: &Bench| b.events_of(|kind| matches!(kind, EventKind::Trigger { .. })).len();
     for (n, entries) in [(1, 0), (2, 0), (3, 0), (4, 1), (5, 1), (6, 1)] {
         becn(&mut bench, 2, 1);
         same(format!("log entries after {n} BECNs"), logged(&bench), entries)?;

@@ -20,7 +20,7 @@ pub fn bench(nic: &str, scheme: &str, class: &str) -> Result<Bench> {
     );
     let star = Star { nics: 2, link: "vls = 4", rest: &rest, ..Star::FAST };
     let mut bench = Stage::new(Level::Engine, &star.text(), "h1")?.bench()?.up()?;
-    bench.forget();
+    bench.clear();
     Ok(bench)
 }
 

@@ -84,7 +84,7 @@ fn limits_of_a_filling_switch() -> Result<usize> {
         let frame = Packet { payload: psn as usize * 20, ..Packet::new(1, 3, psn) }.frame();
         entered += blocks(Bytes::new(frame.octets.len() as u64));
         bench.inject(1, frame);
-        bench.forget();
+        bench.clear();
         bench.run_for(DEVICE_REFRESH + Duration::from_us(1));
         let expected = (entered % 4096 + (capacity - entered).min(2048)) % 4096;
         for (_, packet) in bench.flow_control(1, 0) {
@@ -93,8 +93,8 @@ fn limits_of_a_filling_switch() -> Result<usize> {
             checked += 1;
         }
         // Nothing may leave, and the link watchdogs must not expire.
-        bench.say(1, 0);
-        bench.say(3, 0);
+        bench.advertise(1, 0);
+        bench.advertise(3, 0);
     }
     ensure!(checked >= 100, "only {checked} flow-control packets were seen");
     Ok(checked)
@@ -112,7 +112,7 @@ pub fn received_blocks_rules(_: Level) -> Finding {
     bench.mute();
     bench.offer(3, 0, 0);
     for fctbs in [0u16, 1, 77, 4000, 4095] {
-        bench.say_packet(1, &fcp(FlowControlOp::Normal, fctbs, 2048));
+        bench.send_credit(1, &fcp(FlowControlOp::Normal, fctbs, 2048));
         bench.run_for(DEVICE_REFRESH);
         same(format!("ABR after FCTBS {fctbs}"), received_by(&bench, capacity), u32::from(fctbs))?;
     }
@@ -121,8 +121,8 @@ pub fn received_blocks_rules(_: Level) -> Finding {
         if count % 4 == 0 {
             // Silence for longer would look like a dead link.
             let sent = (4095 + bench.credits(1).lanes[0].sent) % 4096;
-            bench.say_packet(1, &fcp(FlowControlOp::Normal, sent, 2048));
-            bench.say(3, 0);
+            bench.send_credit(1, &fcp(FlowControlOp::Normal, sent, 2048));
+            bench.advertise(3, 0);
         }
         bench.run_for(DEVICE_REFRESH);
         let taken = count * FULL_FRAME_BLOCKS;
@@ -136,10 +136,10 @@ pub fn received_blocks_rules(_: Level) -> Finding {
     bench.run_for(DEVICE_REFRESH);
     let expected = (4095 + capacity) % 4096;
     same("ABR after a packet without room", received_by(&bench, 0), expected)?;
-    let told = (4095 + bench.credits(1).lanes[0].sent) % 4096;
-    bench.say_packet(1, &fcp(FlowControlOp::Normal, told, 2048));
+    let fctbs = (4095 + bench.credits(1).lanes[0].sent) % 4096;
+    bench.send_credit(1, &fcp(FlowControlOp::Normal, fctbs, 2048));
     bench.run_for(DEVICE_REFRESH);
-    same("ABR after the FCTBS that counts it", received_by(&bench, 0), u32::from(told))?;
+    same("ABR after the FCTBS that counts it", received_by(&bench, 0), u32::from(fctbs))?;
     Ok(format!("0 at first; FCTBS taken over; +{FULL_FRAME_BLOCKS} a packet, wrapping at 4096"))
 }
 
@@ -193,7 +193,7 @@ fn sender(short: u64) -> Result<Bench> {
 fn gate_of_a_nic(difference: u16, leaves: bool) -> Result<()> {
     let mut bench = sender(0)?;
     let limit = (33 + difference) % 4096;
-    bench.say_packet(1, &fcp(FlowControlOp::Normal, 0, limit));
+    bench.send_credit(1, &fcp(FlowControlOp::Normal, 0, limit));
     bench.run_for(Duration::from_us(200));
     let what = format!("packets that leave with a difference of {difference}");
     same(what, bench.packets(1).count(), usize::from(leaves))
@@ -202,10 +202,10 @@ fn gate_of_a_nic(difference: u16, leaves: bool) -> Result<()> {
 /// Credit enough for the short packets behind, not for the full one in front.
 fn order_is_kept_behind_a_held_packet() -> Result<()> {
     let mut bench = sender(5)?;
-    bench.say_packet(1, &fcp(FlowControlOp::Normal, 0, 32));
+    bench.send_credit(1, &fcp(FlowControlOp::Normal, 0, 32));
     bench.run_for(Duration::from_us(200));
     same("packets that leave past a held one", bench.packets(1).count(), 0)?;
-    bench.say_packet(1, &fcp(FlowControlOp::Normal, 0, 200));
+    bench.send_credit(1, &fcp(FlowControlOp::Normal, 0, 200));
     bench.run_for(Duration::from_us(50));
     let sizes: Vec<usize> = bench.packets(1).map(|sent| sent.frame.octets.len()).collect();
     same("sizes in their order", format!("{sizes:?}"), "[2074, 42, 42, 42, 42, 42]".to_owned())
@@ -224,7 +224,7 @@ pub fn every_size() -> Result<String> {
         at_boundary += u32::from(octets % 64 == 2);
         total += octets.div_ceil(64) as u32;
         bench.arrive(1, frame);
-        bench.forget();
+        bench.clear();
         // The device counts as it receives; no FCTBS of the neighbour mends it.
         bench.mute();
         bench.run_for(DEVICE_REFRESH + FRAME_TIME);
@@ -232,7 +232,7 @@ pub fn every_size() -> Result<String> {
         // Flow control again, so that the link watchdogs do not expire.
         bench.credits(1).lanes[0].sent = (total % 4096) as u16;
         for port in 1..=4 {
-            bench.say(port, 0);
+            bench.advertise(port, 0);
         }
     }
     Ok(format!("; {} packets, {at_boundary} of them two octets past a block", MTU + 1))

@@ -85,11 +85,11 @@ fn datagram(port: u8, psn: u32) -> BytesMut {
 pub const TRAINING: [Instant; 4] = [ms(60), ms(100), ms(600), ms(650)];
 
 pub fn training(script: &mut Script) {
-    script.at(Instant::ZERO, |bed| bed.speak(4, Voice::Silent));
-    script.at(TRAINING[0], |bed| bed.speak(4, Voice::Initialize));
-    script.at(TRAINING[1], |bed| bed.speak(4, Voice::Normal));
-    script.at(TRAINING[2], |bed| bed.speak(4, Voice::Initialize));
-    script.at(TRAINING[3], |bed| bed.speak(4, Voice::Normal));
+    script.at(Instant::ZERO, |bed| bed.set_mode(4, FcMode::Off));
+    script.at(TRAINING[0], |bed| bed.set_mode(4, FcMode::Initialize));
+    script.at(TRAINING[1], |bed| bed.set_mode(4, FcMode::Normal));
+    script.at(TRAINING[2], |bed| bed.set_mode(4, FcMode::Initialize));
+    script.at(TRAINING[3], |bed| bed.set_mode(4, FcMode::Normal));
     script.at(ms(700), |bed| bed.enqueue(3, packet(3, 4, 50, 0, 40)));
 }
 
@@ -110,7 +110,7 @@ pub fn old_words(script: &mut Script, on: Level) {
     let kept = Arc::clone(&old);
     script.at(ms(395), move |bed| {
         kept.store(bed.sequence(4), Ordering::Relaxed);
-        bed.say(4, 0);
+        bed.advertise(4, 0);
     });
     script.at(SHUT.0, |bed| {
         bed.offer(4, 0, 0);
@@ -125,7 +125,7 @@ pub fn old_words(script: &mut Script, on: Level) {
         let octets = opening(opened(bed)).to_octets();
         let sequence = bed.hold_back(4, FrameKind::InfinibandLink, &octets);
         kept.store(sequence, Ordering::Relaxed);
-        bed.say(4, 0);
+        bed.advertise(4, 0);
     });
     script.every(ms(420) + late, us(1_400), overtaken, move |bed, _| {
         opens(bed, Some(held.load(Ordering::Relaxed)));
@@ -159,8 +159,8 @@ fn opening(packet: FlowControlPacket) -> FlowControlPacket {
 pub const DEAF: (Instant, Instant) = (ms(300), ms(800));
 
 pub fn watchdog(script: &mut Script) {
-    script.at(DEAF.0, |bed| bed.credits(5).lanes[1].speaks = false);
-    script.at(DEAF.1, |bed| bed.credits(5).lanes[1].speaks = true);
+    script.at(DEAF.0, |bed| bed.credits(5).lanes[1].sends = false);
+    script.at(DEAF.1, |bed| bed.credits(5).lanes[1].sends = true);
     script.at(ms(850), |bed| bed.enqueue(3, packet(3, 5, 60, 0, 40)));
 }
 

@@ -120,11 +120,11 @@ fn phases(script: &mut Script, model: &Model) {
 
 fn four_phases(record: &Record, model: &Model) -> Result<()> {
     let (totals, end) = (totals(model), totals(model)[3].0 + model.phase);
-    let asked = record.asked(1, LOSSLESS);
+    let pauses = record.pauses(1, LOSSLESS);
     for (phase, (from, _)) in totals.into_iter().enumerate() {
         let to = from + model.phase;
-        let said = asked.iter().any(|(at, time)| *at >= from && *at < to && *time > 0);
-        same(format!("XOFF in phase {}", phase + 1), said, phase > 0)?;
+        let sent = pauses.iter().any(|(at, time)| *at >= from && *at < to && *time > 0);
+        same(format!("XOFF in phase {}", phase + 1), sent, phase > 0)?;
         let lost = record.dropped(1, (from, to));
         let expected: &[DropReason] = if phase == 3 { &[DropReason::HeadroomOverrun] } else { &[] };
         ensure!(lost == expected, "phase {}: {lost:?} dropped", phase + 1);
@@ -132,7 +132,7 @@ fn four_phases(record: &Record, model: &Model) -> Result<()> {
     let due = totals[1].0 + FRAME_TIME + DELAY + CONTROL_TIME;
     let within = record.within(us(500));
     // XOFF is sent again while the port is over its limit, and at no other time.
-    let xoffs = asked.iter().filter(|(at, _)| *at < end).zip(0..);
+    let xoffs = pauses.iter().filter(|(at, _)| *at < end).zip(0..);
     for ((at, time), n) in xoffs.take(if record.live.is_some() { 1 } else { usize::MAX }) {
         near(format!("XOFF {n}"), *at, due + refresh_of(PAUSE_TIME) * n, within)?;
         same("its quanta", u64::from(*time), PAUSE_TIME)?;
@@ -178,12 +178,12 @@ fn xon_once(record: &Record, model: &Model) -> Result<()> {
         let held: Vec<u64> = (0..over).rev().map(|left| left * FRAME).collect();
         same("octets held after each release", record.held(3, LOSSLESS), held)?;
     }
-    let asked = record.asked(3, LOSSLESS);
-    let xons: Vec<_> = asked.iter().filter(|(_, time)| *time == 0).map(|(at, _)| *at).collect();
+    let pauses = record.pauses(3, LOSSLESS);
+    let xons: Vec<_> = pauses.iter().filter(|(_, time)| *time == 0).map(|(at, _)| *at).collect();
     let due = left[(over - model.xon) as usize - 1] + CONTROL_TIME;
     same("XONs", xons.len(), 1)?;
     near("XON", xons[0], due, record.within(us(500)))?;
-    let after = asked.iter().filter(|(at, _)| *at > due + refresh_of(PAUSE_TIME)).count();
+    let after = pauses.iter().filter(|(at, _)| *at > due + refresh_of(PAUSE_TIME)).count();
     same("pauses after XON", after, 0)?;
     same("losses", record.lost(3), "nothing".to_owned())
 }
@@ -232,9 +232,9 @@ pub fn headroom_pool(on: Level) -> Finding {
     for (number, (port, priority)) in (0u64..).zip(GROUPS) {
         let what = format!("priority {priority} of port {port}");
         let from = FILLS.0 + FILL_EVERY * number;
-        let asked = record.asked(port, priority);
-        let asked = asked.iter().filter(|(at, _)| *at >= from && *at < FILLS.1).count();
-        same(format!("XOFFs for {what}"), asked, 1)?;
+        let pauses = record.pauses(port, priority);
+        let pauses = pauses.iter().filter(|(at, _)| *at >= from && *at < FILLS.1).count();
+        same(format!("XOFFs for {what}"), pauses, 1)?;
         let from = FILLS.1 + FILL_EVERY * number;
         let lost = record.events(port, (from, from + FILL_EVERY));
         let overrun =
@@ -263,8 +263,8 @@ pub fn asymmetric(on: Level) -> Finding {
     let held: u64 = (0..8).map(|p| record.data_within(6, p, (BLOCKED, RELEASED))).sum();
     same("frames out while all is paused", held, 0)?;
     for priority in 0..8 {
-        let asked = !record.asked(5, priority).is_empty();
-        same(format!("pauses for priority {priority}"), asked, [3, 4].contains(&priority))?;
+        let pauses = !record.pauses(5, priority).is_empty();
+        same(format!("pauses for priority {priority}"), pauses, [3, 4].contains(&priority))?;
     }
     // A lossy priority loses what it may not share.
     same("losses of the input", record.lost(5), "buffer_full 6")?;
@@ -282,11 +282,11 @@ const REFRESHED: (Instant, Instant) = (COME, ms(360));
 /// If the pause runs out, or XOFF is sent after XON.
 pub fn refreshes(on: Level) -> Result<usize> {
     let record = RUN.on(on)?;
-    let asked = record.asked(9, LOSSLESS);
-    let end = asked.iter().position(|(_, time)| *time == 0).ok_or("no XON")?;
-    same("pauses after XON", asked.len() - end - 1, 0)?;
+    let pauses = record.pauses(9, LOSSLESS);
+    let end = pauses.iter().position(|(_, time)| *time == 0).ok_or("no XON")?;
+    same("pauses after XON", pauses.len() - end - 1, 0)?;
     let most = QUANTUM * PAUSE_TIME;
-    for gap in asked[..end].windows(2).map(|pair| pair[1].0.since(pair[0].0)) {
+    for gap in pauses[..end].windows(2).map(|pair| pair[1].0.since(pair[0].0)) {
         let holds = if record.live.is_some() { gap < most } else { gap == refresh_of(PAUSE_TIME) };
         ensure!(holds, "{gap} from one XOFF to the next, the pause is {most}");
     }
@@ -322,8 +322,8 @@ fn sent_until(length: Duration) -> u64 {
 fn lost_by(record: &Record, row: usize, time: u64) -> Result<u64> {
     let ((port, _), missed, late) = DEAF[row];
     let sent = sent_until(heard_after(missed, late, time));
-    let asked = record.asked(port, LOSSLESS);
-    let obeyed = asked.get(missed as usize).ok_or_else(|| format!("port {port}: no such XOFF"))?;
+    let pauses = record.pauses(port, LOSSLESS);
+    let obeyed = pauses.get(missed as usize).ok_or_else(|| format!("port {port}: no such XOFF"))?;
     let silent = (obeyed.0 + DELAY + QUANTUM * late).since(DEAF_AT);
     same(format!("frames until port {port} receives XOFF"), sent_until(silent), sent)?;
     let lost = sent.saturating_sub(FIT);
@@ -341,12 +341,12 @@ pub fn lost_xoff(on: Level) -> Finding {
     let record = RUN.on(on)?;
     let (one, two) = (lost_by(&record, 0, PAUSE_TIME)?, lost_by(&record, 1, PAUSE_TIME)?);
     ensure!(one == 0 && two > 0, "{one} lost with one XOFF, {two} with two");
-    let mut told = Vec::new();
+    let mut parts = Vec::new();
     for time in on.swept(&[160, 600, 1_000]) {
         let record = run(on, *time)?;
-        told.push(format!("; {} with {time} quanta", lost_by(&record, 0, *time)?));
+        parts.push(format!("; {} with {time} quanta", lost_by(&record, 0, *time)?));
     }
-    Ok(format!("one XOFF missed: {one} lost; two: {two}, each counted{}", told.concat()))
+    Ok(format!("one XOFF missed: {one} lost; two: {two}, each counted{}", parts.concat()))
 }
 
 /// PFC-15: neighbours that are played, and on the virtual clock a NIC that obeys late.
@@ -356,15 +356,15 @@ pub fn slow_responder(on: Level) -> Finding {
     let room = FRAME_TIME * (HEADROOM_FRAMES - 2) - DELAY * 2;
     let computed = room.as_ps() / QUANTUM.as_ps();
     let beyond = computed + (FRAME_TIME * 2).as_ps() / QUANTUM.as_ps();
-    let mut told = Vec::new();
+    let mut parts = Vec::new();
     for (row, (_, _, late)) in DEAF.iter().enumerate().skip(2) {
         let lost = lost_by(&record, row, PAUSE_TIME)?;
         let holds = if *late <= computed { lost == 0 } else { *late <= beyond || lost > 0 };
         ensure!(holds, "{late} quanta late: {lost} lost, computed are {computed}");
-        told.push(format!("{late}: {lost}"));
+        parts.push(format!("{late}: {lost}"));
     }
     let nic = on.only_engine(late_nic)?;
-    Ok(format!("harmless up to {computed} quanta; lost by lateness {}{nic}", told.join(", ")))
+    Ok(format!("harmless up to {computed} quanta; lost by lateness {}{nic}", parts.join(", ")))
 }
 
 /// Headroom of the switch whose neighbour is a NIC that obeys late, in full frames.

@@ -48,7 +48,7 @@ fn shares(fabric: &Fabric) -> Result<Vec<(u8, f64)>> {
     (1..=4).map(of).collect()
 }
 
-fn told(shares: &[(u8, f64)]) -> String {
+fn percentages(shares: &[(u8, f64)]) -> String {
     let each = shares.iter().map(|(priority, share)| format!("p{priority} {share:.1} %"));
     each.collect::<Vec<_>>().join(", ")
 }
@@ -80,15 +80,15 @@ pub fn oversubscription(on: Level) -> Finding {
     same("frames dropped", fabric.dropped(), 0)?;
     let shares = shares(&fabric)?;
     shares.iter().try_for_each(|(_, share)| lies("% of the line", *share, 22.0..=28.0))?;
-    let mut said = Vec::new();
+    let mut parts = Vec::new();
     // Port 1 pauses priority 3 and port 2 pauses priority 4; no other port pauses either.
     for (port, priority) in (1..=4).flat_map(|port| [(port, 3), (port, 4)]) {
         let count = fabric.named("s0", port, &format!("tx_prio{priority}_pause"))?;
         let pauses = priority == port + 2;
         ensure!((count > 0) == pauses, "{count} PFC for {priority} at port {port}");
-        said.extend(pauses.then(|| format!("{count} for p{priority} at port {port}")));
+        parts.extend(pauses.then(|| format!("{count} for p{priority} at port {port}")));
     }
-    Ok(format!("110 %: {}; nothing lost; PFC {}", told(&shares), said.join(", ")))
+    Ok(format!("110 %: {}; nothing lost; PFC {}", percentages(&shares), parts.join(", ")))
 }
 
 /// PFC-21.
@@ -101,7 +101,7 @@ pub fn lossy_overload(on: Level) -> Finding {
     let full =
         fabric.experiment.result.conservation.dropped.get("queue_full").copied().unwrap_or(0);
     ensure!(lost > 0 && lost == full, "{lost} dropped, {full} of full queues");
-    Ok(format!("108 %: {}; {lost} lossy frames dropped, 0 PFC", told(&shares(&fabric)?)))
+    Ok(format!("108 %: {}; {lost} lossy frames dropped, 0 PFC", percentages(&shares(&fabric)?)))
 }
 
 /// A frame is paused away so often, for so many quanta: a tenth of the time, and half a frame's time on
@@ -138,11 +138,11 @@ pub fn throttled_to_ninety(on: Level) -> Finding {
     let (paused, free) = (share(2), share(4));
     ensure!((870..=930).contains(&paused), "priority 3 has {paused} ‰ of the line");
     ensure!(free >= 980, "priority 3 of another port has {free} ‰ of its line");
-    let said = record.named(2, "rx_pfc");
-    same("frames of another priority", record.data(2, 1).total(), said)?;
+    let pauses = record.named(2, "rx_pfc");
+    same("frames of another priority", record.data(2, 1).total(), pauses)?;
     same("storms", record.named(2, &format!("queue{LOSSLESS}_deadlock_detected")), 0)?;
     record.nothing_lost(&[])?;
-    Ok(format!("{said} pauses: priority 3 at {paused} ‰, another port at {free} ‰, no storm"))
+    Ok(format!("{pauses} pauses: priority 3 at {paused} ‰, another port at {free} ‰, no storm"))
 }
 
 /// Octets: a megabyte live, which takes 4 s at 2 Mb/s, and ten on the virtual clock.

@@ -44,7 +44,7 @@ fn half_and_half(script: &mut Script) {
     script.every(PAUSED.0, us(1_000_000), 5, |bed, _| bed.pfc(3, 1 << LOSSLESS, LONG));
     script.at(PAUSED.1, |bed| bed.pfc(3, 1 << LOSSLESS, 0));
     script.every(PAUSED.0 + us(10_000), FRAME_TIME * 2, offered(), |bed, _| {
-        if bed.asked_last(1, LOSSLESS).is_none() {
+        if bed.last_pause(1, LOSSLESS).is_none() {
             bed.send_frame(1, &data(1, 3, LOSSLESS, 0));
         }
         bed.send_frame(2, &data(2, 3, OTHER, 0));
@@ -65,7 +65,7 @@ pub fn paused_is_silent(on: Level) -> Finding {
     let accepted = record.lane(1, LOSSLESS).rx_frames;
     lies("frames accepted", accepted, SHARED_FRAMES..=SHARED_FRAMES + 2 * HEADROOM_FRAMES)?;
     same("frames of it once it may go on", record.data(3, LOSSLESS).total(), accepted)?;
-    let last = record.asked(1, LOSSLESS).last().map_or(1, |(_, quanta)| *quanta);
+    let last = record.pauses(1, LOSSLESS).last().map_or(1, |(_, quanta)| *quanta);
     same("quanta of the last pause", last, 0)?;
     record.nothing_lost(&[])?;
     let from_nic = beside_a_pause(on)?;
@@ -88,9 +88,9 @@ fn eight(script: &mut Script) {
     for (at, paused) in LENGTHS_AT {
         script.at(at, move |bed| {
             let priorities = (0..8).filter(|p| paused >> p & 1 == 1);
-            let said =
+            let sent =
                 priorities.fold(Pfc::default(), |pfc, p| pfc.with(Priority::truncate(p), time(p)));
-            bed.send_frame(5, &control(MacControl::Pfc(said)));
+            bed.send_frame(5, &control(MacControl::Pfc(sent)));
             (0..8).for_each(|priority| feed(bed, (4, 5), priority, 1));
         });
     }
@@ -103,9 +103,9 @@ fn eight(script: &mut Script) {
 /// PFC-05.
 pub fn independent_priorities(on: Level) -> Finding {
     let record = RUN.on(on)?;
-    for (said, paused) in LENGTHS_AT {
-        let begin = said + CONTROL_TIME + DELAY;
-        let window = (said, said + us(100_000));
+    for (sent, paused) in LENGTHS_AT {
+        let begin = sent + CONTROL_TIME + DELAY;
+        let window = (sent, sent + us(100_000));
         for priority in 0..8 {
             let over = begin + QUANTUM * u64::from(time(priority));
             let left = record.data(5, priority).starts(RATE).into_iter();
@@ -124,8 +124,8 @@ pub fn independent_priorities(on: Level) -> Finding {
     }
     for priority in 0..8 {
         let from = DEMANDS_AT + DEMAND_EVERY * u64::from(priority);
-        let asked = record.asked(4, priority);
-        let first = asked.first().map_or(Instant::NEVER, |(at, _)| *at);
+        let pauses = record.pauses(4, priority);
+        let first = pauses.first().map_or(Instant::NEVER, |(at, _)| *at);
         let due = from + FRAME_TIME * SHARED_FRAMES + DELAY + CONTROL_TIME;
         near(format!("XOFF {priority}"), first, due, record.within(us(500)))?;
     }
@@ -153,19 +153,19 @@ fn lasted(record: &Record, begin: Instant, end: Instant, quanta: u16) -> Result<
 pub fn quanta_length(on: Level) -> Finding {
     let record = RUN.on(on)?;
     let begin = PAUSES_BEGIN + CONTROL_TIME + DELAY;
-    let mut told = Vec::new();
+    let mut lengths = Vec::new();
     for ((_, port), quanta) in LENGTHS {
         let end = record.data(port, LOSSLESS).first_start(RATE);
-        told.push(lasted(&record, begin, end, quanta)?);
+        lengths.push(lasted(&record, begin, end, quanta)?);
     }
     let nic = NIC.on(on)?;
     for (at, quanta) in NIC_LENGTHS {
-        told.push(format!("NIC {}", after_pause(&nic, at, quanta)?));
+        lengths.push(format!("NIC {}", after_pause(&nic, at, quanta)?));
     }
     if on == Level::Engine {
-        told.push(at_other_rates()?);
+        lengths.push(at_other_rates()?);
     }
-    Ok(format!("silent for {}", told.join(", ")))
+    Ok(format!("silent for {}", lengths.join(", ")))
 }
 
 /// On lines of other rates: a frame that is ready a picosecond after a pause has come.
@@ -182,7 +182,7 @@ fn at_other_rates() -> Result<String> {
 
 fn silent_at(device: &'static str, port: u8, megabits: u64, length: u16) -> Result<()> {
     const READY: Instant = ms(50);
-    let heard = Instant::from_ps(READY.as_ps() - 1);
+    let arrived = Instant::from_ps(READY.as_ps() - 1);
     let rate = BitRate::mbps(megabits);
     let rest = vast() + &backlog("one", "h1", "h2", "sl = 3\nmessages = 1\nstart = \"50 ms\"");
     let rate_text = format!("{megabits} Mbps");
@@ -193,7 +193,7 @@ fn silent_at(device: &'static str, port: u8, megabits: u64, length: u16) -> Resu
     };
     let record = play(Level::Engine, &text.text(), device, |script| {
         script.at(ms(1), move |bed| {
-            bed.send_labelled(port, &pfc(1 << LOSSLESS, length).octets, stamped(heard));
+            bed.send_labelled(port, &pfc(1 << LOSSLESS, length).octets, stamped(arrived));
             if device == "s0" {
                 bed.send_labelled(1, &data(1, 2, LOSSLESS, 0).octets, stamped(READY));
             }
@@ -202,7 +202,7 @@ fn silent_at(device: &'static str, port: u8, megabits: u64, length: u16) -> Resu
     let first = record.data(port, LOSSLESS).first_start(rate);
     let exact = u128::from(length) * 512_000_000 / u128::from(megabits);
     let what = format!("picoseconds of {length} quanta at {megabits} Mb/s, {device}");
-    same(what, u128::from(first.since(heard).as_ps()), exact)?;
+    same(what, u128::from(first.since(arrived).as_ps()), exact)?;
     same("the same as a product", quanta(length, rate).as_ps(), exact as u64)
 }
 
@@ -216,12 +216,12 @@ fn taken_back(script: &mut Script, (from, to): (u8, u8)) {
 
 /// How late after XON the first of three frames starts; they leave back to back.
 fn released(record: &Record, port: u8) -> Result<Duration> {
-    let heard = TAKEN_BACK + CONTROL_TIME + DELAY;
+    let arrived = TAKEN_BACK + CONTROL_TIME + DELAY;
     let starts = record.data(port, LOSSLESS).starts(RATE);
     same("frames that leave", starts.len(), 3)?;
-    let late = starts[0].distance(heard);
-    lies("start after XON", starts[0], heard..=heard + record.twice_late())?;
-    let exact = starts == [0, 1, 2].map(|n| heard + FRAME_TIME * n);
+    let late = starts[0].distance(arrived);
+    lies("start after XON", starts[0], arrived..=arrived + record.twice_late())?;
+    let exact = starts == [0, 1, 2].map(|n| arrived + FRAME_TIME * n);
     ensure!(exact || record.live.is_some(), "frames start at {starts:?}");
     Ok(late)
 }
@@ -242,14 +242,14 @@ pub fn frame_in_flight(on: Level) -> Finding {
     for (response, whole) in [(0, 1), (half, 1), (FRAME_TIME.as_ps() + half, 2)] {
         let link = format!("response = \"{} ns\"", response / 1_000);
         let begin = ms(10) + FRAME_TIME + DELAY;
-        let heard = begin + Duration::from_ps(half);
-        let said = Instant::from_ps(heard.as_ps() - (CONTROL_TIME + DELAY).as_ps());
+        let arrived = begin + Duration::from_ps(half);
+        let sent = Instant::from_ps(arrived.as_ps() - (CONTROL_TIME + DELAY).as_ps());
         let record = play(on, &star(2, "200 ms", &link, &roomy("")), "s0", |script| {
             script.at(ms(10), |bed| feed(bed, (1, 2), LOSSLESS, 4));
-            script.at(said, |bed| bed.pfc(2, 1 << LOSSLESS, LONG));
+            script.at(sent, |bed| bed.pfc(2, 1 << LOSSLESS, LONG));
         })?;
         let starts = record.data(2, LOSSLESS).starts(RATE);
-        let obeyed = heard + Duration::from_ps(response / 1_000 * 1_000);
+        let obeyed = arrived + Duration::from_ps(response / 1_000 * 1_000);
         let early = starts.iter().all(|start| *start < obeyed);
         ensure!(starts.len() == whole && early, "frames at {starts:?}, not {whole}");
     }
@@ -306,14 +306,14 @@ fn after_pause(record: &Record, at: Instant, quanta: u16) -> Result<String> {
 
 /// PFC-12.
 pub fn refresh(on: Level) -> Finding {
-    let said = limits::refreshes(on)?;
+    let sent = limits::refreshes(on)?;
     let record = NIC.on(on)?;
     let from = AGAIN.0 + CONTROL_TIME + DELAY;
     let last = AGAIN.0 + QUANTUM * (u64::from(AGAIN_TIME) / 4 * (AGAIN.1 - 1));
     let starts = record.data(1, LOSSLESS).starts(RATE).into_iter();
     let leaked = starts.filter(|at| *at >= from && *at <= last).count();
     same("frames of a NIC between refreshes", leaked, 0)?;
-    Ok(format!("XOFF {said} times, none after XON; a NIC that receives {} sends nothing", AGAIN.1))
+    Ok(format!("XOFF {sent} times, none after XON; a NIC that receives {} sends nothing", AGAIN.1))
 }
 
 /// PFC-13: a NIC that never receives XON; on the virtual clock in a fabric too.

@@ -57,8 +57,8 @@ pub fn configured_source(on: Level) -> Finding {
             let early = record.packets(port + 1).filter(|seen| seen.at < END).count();
             same(format!("{what}: frames that pass the pause"), early, 0)?;
             for other in 0..8 {
-                let asked = !record.asked(port, other).is_empty();
-                same(format!("{what}: XOFF for priority {other}"), asked, other == priority)?;
+                let pauses = !record.pauses(port, other).is_empty();
+                same(format!("{what}: XOFF for priority {other}"), pauses, other == priority)?;
             }
             let left = record.packets(port + 1).filter(|seen| seen.frame.octets == frame.octets);
             same(format!("{what}: frames that leave unchanged"), left.count() as u64, FRAMES)?;

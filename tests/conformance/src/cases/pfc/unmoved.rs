@@ -23,8 +23,8 @@ const SHORT: u16 = 100;
 static RUN: Shared<Record> = Shared::new(|on| {
     play(on, &star(8, "700 ms", "obeyed = [3]", &roomy("")), "s0", |script| {
         let empty = MacControl::Pfc(Pfc { reserved: 0, enabled: 0, times: [LONG; 8] });
-        for (port, said) in [(2, pfc(1 << 1, LONG)), (4, pause(LONG)), (6, control(empty))] {
-            script.every(STORM.0, STORM_EVERY, STORM.1, move |bed, _| bed.send_frame(port, &said));
+        for (port, frame) in [(2, pfc(1 << 1, LONG)), (4, pause(LONG)), (6, control(empty))] {
+            script.every(STORM.0, STORM_EVERY, STORM.1, move |bed, _| bed.send_frame(port, &frame));
         }
         script.at(STORM.0, |bed| {
             for psn in 0..FRAMES {
@@ -101,15 +101,15 @@ struct Odd {
 }
 
 fn odd() -> Vec<Odd> {
-    let said = pfc(1 << LOSSLESS, SHORT);
+    let frame = pfc(1 << LOSSLESS, SHORT);
     let mut all = Vec::new();
     let mut add = |case, what: &str, frame, obeyed, counted| {
         all.push(Odd { case, what: what.to_owned(), frame, obeyed, counted });
     };
-    let to = |address| readdressed(said.clone(), address, PEER);
+    let to = |address| readdressed(frame.clone(), address, PEER);
     let from = |number| {
         let source = MacAddress::from_number(number);
-        readdressed(said.clone(), MacAddress::MAC_CONTROL, source)
+        readdressed(frame.clone(), MacAddress::MAC_CONTROL, source)
     };
     let all_ones = MacAddress::from_number((1 << 48) - 1);
     let elsewhere = Some(DropReason::MacControlAddress);
@@ -117,7 +117,7 @@ fn odd() -> Vec<Odd> {
     let own = plan::port_mac(Lid::new(9), PortNumber::from_index(7));
     add("PFC-16", "to the port itself", to(own), true, None);
     add("PFC-16", "to another adapter", to(plan::mac(Lid::new(3))), false, elsewhere);
-    add("PFC-16", "to everybody", to(all_ones), false, elsewhere);
+    add("PFC-16", "to broadcast", to(all_ones), false, elsewhere);
     let unknown = control(MacControl::Unknown(0x0102));
     add("PFC-16", "PAUSE, with PFC on", pause(LONG), false, None);
     add("PFC-16", "of another opcode", unknown, false, Some(DropReason::MacControlOpcode));
@@ -125,15 +125,15 @@ fn odd() -> Vec<Odd> {
     add("PFC-17", "from a valid address", from(0x0200_0000_f00d), true, None);
     add("PFC-17", "from a group", from(0x0180_c200_0001), true, None);
     add("PFC-17", "from all ones", from((1 << 48) - 1), true, None);
-    let mut short = said.clone();
+    let mut short = frame.clone();
     short.octets.truncate(59);
-    let mut opcode = said.clone();
+    let mut opcode = frame.clone();
     opcode.octets[15] = 0x77;
     let bad = [
         ("short", short, DropReason::MacControlLength),
-        ("tagged", tagged(said.clone(), LOSSLESS), DropReason::MacControlTag),
+        ("tagged", tagged(frame.clone(), LOSSLESS), DropReason::MacControlTag),
         ("of an unknown opcode", opcode, DropReason::MacControlOpcode),
-        ("with a bad FCS", damaged(said.clone()), DropReason::MacControlAborted),
+        ("with a bad FCS", damaged(frame.clone()), DropReason::MacControlAborted),
     ];
     for (what, frame, reason) in bad {
         add("PFC-18", what, frame, false, Some(reason));

@@ -9,7 +9,7 @@ pub const CIRCLE: [&str; 3] = ["s0:3", "s1:3", "s2:3"];
 /// Three switches, two adapters each; what is for adapters elsewhere goes on by port 3, and both
 /// adapters of a switch send to the one two switches on: two thirds of what each switch takes over from
 /// the one before it has to go further. There is little memory, so that the circle closes soon, and room
-/// for what comes while a host stands still for 40 ms at 4000 times slowed.
+/// for frames that arrive while a host stops for 40 ms at 4000 times slowed.
 pub fn ring(pause: &str, rest: &str) -> String {
     let text =
         include_str!("ring.toml").replace("pause = \"pfc\"", &format!("pause = \"{pause}\""));
@@ -23,9 +23,9 @@ fn read(text: &str) -> Result<Vec<String>> {
 
 /// PFCWD-09: the file is looked at before anything runs.
 pub fn found_before_start(_: Level) -> Finding {
-    let told = read(&ring("pfc", ""))?;
+    let seen = read(&ring("pfc", ""))?;
     let expected = format!("paused buffers can wait in a circle: {}", CIRCLE.join(" → "));
-    ensure!(told == [expected.as_str()], "the warnings are {told:?}, expected {expected:?}");
+    ensure!(seen == [expected.as_str()], "the warnings are {seen:?}, expected {expected:?}");
     let all = "[[fabric.route]]\nat = \"s0\"\nto = [\"h2a\", \"h2b\"]\nport = 4\n\
                [[fabric.route]]\nat = \"s1\"\nto = [\"h0a\", \"h0b\"]\nport = 4\n\
                [[fabric.route]]\nat = \"s2\"\nto = [\"h1a\", \"h1b\"]\nport = 4\n";

@@ -62,9 +62,9 @@ pub fn tag_removal(on: Level) -> Finding {
 /// QCN-08: tagged frames of each priority on their way in past each defence.
 pub fn defence_modes(on: Level) -> Finding {
     // Of priority 3 the alternate is the next lower one.
-    const OWED: [(u8, &str, u8); 4] =
+    const EXPECTED: [(u8, &str, u8); 4] =
         [(1, "disabled", 3), (2, "edge", 2), (3, "interior", 3), (4, "interior-ready", 3)];
-    let domain = domain(&OWED.map(|(port, defence, _)| (port, defence)));
+    let domain = domain(&EXPECTED.map(|(port, defence, _)| (port, defence)));
     let record = play(on, &star(5, "500 ms", &domain, &qcn("")), "s0", |script| {
         for (port, pcp) in (1..=4).flat_map(|port| (0..8).map(move |pcp| (port, pcp))) {
             let frame = with_flow(sent(port.into(), 5, pcp, LENGTH), FLOW);
@@ -73,11 +73,11 @@ pub fn defence_modes(on: Level) -> Finding {
         }
     })?;
     let mut left = record.packets(5);
-    for (_, defence, owed) in OWED {
+    for (_, defence, priority) in EXPECTED {
         for pcp in 0..8 {
             let seen = left.next().ok_or_else(|| format!("{defence}: a frame is missing"))?;
             let found = marks(&seen.frame)?.map(|(pcp, _)| pcp);
-            let expected = if pcp == CNPV { owed } else { pcp };
+            let expected = if pcp == CNPV { priority } else { pcp };
             same(format!("{defence}: what becomes of {pcp}"), found, Some(expected))?;
         }
     }

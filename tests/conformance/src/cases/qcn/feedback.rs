@@ -45,20 +45,20 @@ fn expected(before: i64, queue: i64) -> u8 {
 
 /// QCN-01.
 pub fn value(_: Level) -> Finding {
-    let mut told = 0;
+    let mut sent = 0;
     let queues = (0..=200).map(|n| n * 1_000);
     for before in queues.clone() {
         for queue in queues.clone() {
-            let said = after(before, queue)?.map_or(0, |body| body.quantized_feedback);
-            let owed = expected(before, queue);
-            told += u32::from(said > 0);
-            ensure!(said == owed, "{before} to {queue}: {said}, expected {owed}");
+            let found = after(before, queue)?.map_or(0, |body| body.quantized_feedback);
+            let due = expected(before, queue);
+            sent += u32::from(found > 0);
+            ensure!(found == due, "{before} to {queue}: {found}, expected {due}");
         }
     }
     let vector = after(26_000, 52_000)?.map(|body| body.quantized_feedback);
     ensure!(vector == Some(38), "26000 to 52000 is {vector:?}, expected 38");
     Ok(format!(
-        "{} pairs of queues exact, {told} of them with a message; 26000 to 52000 is 38",
+        "{} pairs of queues exact, {sent} of them with a message; 26000 to 52000 is 38",
         201 * 201
     ))
 }
@@ -70,7 +70,7 @@ pub fn interval(_: Level) -> Finding {
     let bases = [150_000u64, 75_000, 50_000, 37_500, 30_000, 25_000, 21_500, 18_500];
     let mut worst = 0f64;
     for (band, base) in bases.into_iter().enumerate() {
-        // The middle of the band, with a queue that stands still: Fb = cpQSp − q.
+        // The middle of the band, with a queue of constant length: Fb = cpQSp − q.
         let quantized = (band as i64 * 8 + 4).min(63);
         let queue = SET_POINT + quantized * LARGEST / 63;
         let mut point = congestion_point("cp_q_sp = \"26000 B\"")?;
@@ -109,9 +109,9 @@ pub fn fields(_: Level) -> Finding {
         (70_000, 60_000, (-531, -156)),
         (0, 9_000_000, (i16::MIN, i16::MAX)),
     ];
-    for (before, queue, owed) in cases {
-        let said = after(before, queue)?.map(|body| (body.q_offset, body.q_delta));
-        ensure!(said == Some(owed), "{before} to {queue}: {said:?}, expected {owed:?}");
+    for (before, queue, due) in cases {
+        let found = after(before, queue)?.map(|body| (body.q_offset, body.q_delta));
+        ensure!(found == Some(due), "{before} to {queue}: {found:?}, expected {due:?}");
     }
     Ok("both signs of both fields, and saturation".into())
 }

@@ -12,7 +12,7 @@ const EAGER: &str = "cp_q_sp = \"100 B\"\ncp_sample_base = \"10 KB\"";
 
 static NAMED: [Shared<Record>; 2] = [Shared::new(named), Shared::new(named)];
 
-/// The port whose queue stands, and a priority outside the domain of [`TOLD`].
+/// The port whose queue stands, and a priority outside the domain of [`SAMPLED`].
 const OUT: u8 = 4;
 const OTHER: u8 = 5;
 /// Octets of a frame without FCS: 0.8 ms on the line.
@@ -45,7 +45,7 @@ fn press(bed: &mut dyn Bed, (from, to): (u8, u8), pcp: u8, count: u32) {
     }
 }
 
-static TOLD: Shared<Record> = Shared::new(|on| {
+static SAMPLED: Shared<Record> = Shared::new(|on| {
     let domain = format!("cnpv = [{CNPV}], cnm_priority = {CNM}");
     play(on, &star(OUT, "700 ms", &domain, &qcn(EAGER)), "s0", |script| {
         for (from, at) in TURNS {
@@ -84,7 +84,7 @@ static TOLD: Shared<Record> = Shared::new(|on| {
 });
 
 /// The messages that left `port` in `[from, to)`, each with what all have in common; and when they did.
-fn heard(record: &Record, port: u8, from: Instant, to: Instant) -> Result<Vec<(Instant, Message)>> {
+fn cnms(record: &Record, port: u8, from: Instant, to: Instant) -> Result<Vec<(Instant, Message)>> {
     let mut all = Vec::new();
     for seen in record.packets(port).within((from, to)) {
         if let Some(message) = Message::of(&seen.frame)? {
@@ -100,10 +100,10 @@ fn heard(record: &Record, port: u8, from: Instant, to: Instant) -> Result<Vec<(I
 
 /// QCN-03.
 pub fn only_controlled(on: Level) -> Finding {
-    let record = TOLD.on(on)?;
-    let mut told = 0;
+    let record = SAMPLED.on(on)?;
+    let mut total = 0;
     for port in [1, 2] {
-        let here = heard(&record, port, MIXED, MESSAGES)?;
+        let here = cnms(&record, port, MIXED, MESSAGES)?;
         ensure!(here.len() > 5, "adapter {port} receives {} messages", here.len());
         for (_, Message { preface, cnm }) in &here {
             same("SA", preface.envelope.header.source, address(OUT))?;
@@ -111,27 +111,27 @@ pub fn only_controlled(on: Level) -> Finding {
             let to = cnm.encapsulated_destination;
             same("DA of what is sampled", to, plan::mac(Lid::new(OUT.into())))?;
         }
-        told += here.len();
+        total += here.len();
     }
-    let said = record.named(OUT, &format!("queue{CNPV}_cp_transmitted_cnms"));
-    let all = [1, 2].map(|port| heard(&record, port, Instant::ZERO, Instant::NEVER));
+    let counted = record.named(OUT, &format!("queue{CNPV}_cp_transmitted_cnms"));
+    let all = [1, 2].map(|port| cnms(&record, port, Instant::ZERO, Instant::NEVER));
     let [one, other] = all;
-    same("messages counted as transmitted", said, (one?.len() + other?.len()) as u64)?;
-    same("messages to a source of priority 5", heard(&record, 3, MIXED, FILL)?.len(), 0)?;
+    same("messages counted as transmitted", counted, (one?.len() + other?.len()) as u64)?;
+    same("messages to a source of priority 5", cnms(&record, 3, MIXED, FILL)?.len(), 0)?;
     let passed = record.packets(OUT).filter(|seen| seen.at < GROUP);
     same("frames that reach the queue", passed.count(), 7 * COUNT as usize)?;
     for (what, from, to) in [("messages", MESSAGES, GROUP), ("frames of groups", GROUP, SHUT)] {
         for port in 1..OUT {
-            same(format!("messages about {what}"), heard(&record, port, from, to)?.len(), 0)?;
+            same(format!("messages about {what}"), cnms(&record, port, from, to)?.len(), 0)?;
         }
     }
     record.nothing_lost(&[])?;
-    Ok(format!("{told} messages to those whose frames were sampled; to no other source"))
+    Ok(format!("{total} messages to those whose frames were sampled; to no other source"))
 }
 
 /// QCN-12.
 pub fn priority_of_messages(on: Level) -> Finding {
-    let record = TOLD.on(on)?;
+    let record = SAMPLED.on(on)?;
     let mut data = Vec::new();
     for seen in record.packets(1).filter(|seen| seen.at >= SHUT) {
         if Message::of(&seen.frame)?.is_none() {
@@ -140,11 +140,11 @@ pub fn priority_of_messages(on: Level) -> Finding {
     }
     same("frames that leave the queue", data.len(), COUNT as usize)?;
     same("frames that pass the pause", data.iter().filter(|at| **at < OPEN).count(), 0)?;
-    let past = heard(&record, 1, SHUT, OPEN)?.len();
+    let past = cnms(&record, 1, SHUT, OPEN)?.len();
     ensure!(past > 5, "{past} messages while data was paused");
     // Opened, the queue is still long when the first of these messages leave.
     let last = data.last().copied().unwrap_or(OPEN);
-    let between = heard(&record, 1, OPEN, last)?.len();
+    let between = cnms(&record, 1, OPEN, last)?.len();
     ensure!(between > 3, "{between} messages while the queue was sent");
     Ok(format!("{past} messages past {COUNT} frames that are paused, {between} between others"))
 }
@@ -164,11 +164,11 @@ fn named(on: Level) -> Result<Record> {
     })
 }
 
-/// The name under which each queue was spoken of, by port and priority.
+/// The name under which each queue was reported, by port and priority.
 fn names(record: &Record) -> Result<BTreeMap<(u8, u8), u64>> {
     let mut names = BTreeMap::new();
     for source in [1, 2] {
-        for (_, Message { cnm, .. }) in heard(record, source, Instant::ZERO, Instant::NEVER)? {
+        for (_, Message { cnm, .. }) in cnms(record, source, Instant::ZERO, Instant::NEVER)? {
             let port = plan::adapter_of_mac(cnm.encapsulated_destination).map_or(0, Lid::get);
             let queue = (port as u8, cnm.encapsulated_priority.get());
             let name = *names.entry(queue).or_insert(cnm.cpid);
@@ -182,10 +182,10 @@ fn names(record: &Record) -> Result<BTreeMap<(u8, u8), u64>> {
 pub fn cpid(on: Level) -> Finding {
     let [first, again] = &NAMED;
     let first = names(&*first.on(on)?)?;
-    let owed = QUEUES.map(|(port, priority, _)| {
+    let expected = QUEUES.map(|(port, priority, _)| {
         ((port, priority), address(port).number() << 16 | u64::from(priority))
     });
-    ensure!(first == BTreeMap::from(owed), "{first:x?}, expected {owed:x?}");
+    ensure!(first == BTreeMap::from(expected), "{first:x?}, expected {expected:x?}");
     let again = names(&*again.on(on)?)?;
     ensure!(first == again, "{first:x?}, after a restart {again:x?}");
     Ok("port address and priority: four points, four names, the same of a second daemon".into())

@@ -17,7 +17,7 @@ const FIRST: Instant = ms(300);
 const EVERY: Duration = us(200_000);
 const AFTER: Duration = us(10_000);
 
-fn told(number: usize) -> Instant {
+fn notified_at(number: usize) -> Instant {
     FIRST + EVERY * number as u64
 }
 
@@ -28,7 +28,7 @@ static RUN: Shared<Record> = Shared::new(|on| {
     play(on, &star(2, "1600 ms", &domain, &rest), "h1", |script| {
         for (number, (kind, _)) in KINDS.into_iter().enumerate() {
             let frame = message(kind, (1, 2));
-            script.at(told(number), move |bed| bed.send_frame(1, &frame));
+            script.at(notified_at(number), move |bed| bed.send_frame(1, &frame));
         }
     })
 });
@@ -37,14 +37,14 @@ static RUN: Shared<Record> = Shared::new(|on| {
 pub fn version(on: Level) -> Finding {
     let record = RUN.on(on)?;
     let frame = Bytes::new(FRAME + VlanTag::LEN as u64);
-    let (mut owed, mut seen) = (RATE.get(), Vec::new());
+    let (mut due, mut seen) = (RATE.get(), Vec::new());
     for (number, ((version, reserved), is_known)) in KINDS.into_iter().enumerate() {
         let what = format!("version {version}, reserved {reserved:#x}");
-        let (from, to) = (told(number), told(number + 1));
+        let (from, to) = (notified_at(number), notified_at(number + 1));
         let expected: &[_] = if is_known { &[] } else { &[DropReason::Malformed] };
         same(format!("{what}: drops"), record.dropped(1, (from, to)), expected)?;
         if is_known {
-            owed = owed / 4 * 3;
+            due = due / 4 * 3;
         }
         let times = record.packets(1).times();
         let mut times = times.into_iter().filter(|at| *at >= from + AFTER && *at < to);
@@ -54,14 +54,14 @@ pub fn version(on: Level) -> Finding {
         let rate =
             u128::from(octets) * 8_000_000_000_000 / u128::from(last.since(first).as_ps().max(1));
         let share = if on == Level::Live { 0.005 } else { 0.0005 };
-        near(format!("{what}: rate"), rate as f64, owed as f64, owed as f64 * share)?;
+        near(format!("{what}: rate"), rate as f64, due as f64, due as f64 * share)?;
         seen.push(format!("{:.2}", rate as f64 / 1e6));
     }
     let known = KINDS.iter().filter(|(_, is_known)| *is_known).count() as u64;
     same("messages heeded", record.named(1, "rp_cnm_handled"), known)?;
     same("messages discarded", record.named(1, "rp_cnm_malformed"), KINDS.len() as u64 - known)?;
     let flow = record.reading.flows.first().ok_or("the NIC has no flow")?;
-    same("rate at the end", flow.rate.value, owed)?;
+    same("rate at the end", flow.rate.value, due)?;
     Ok(format!("versions 1 and 15 discarded, reserved bits ignored: {} Mb/s", seen.join(", ")))
 }
 

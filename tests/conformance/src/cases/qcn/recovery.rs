@@ -3,7 +3,7 @@
 
 use super::{FRAME, LINE, reaction_point};
 use crate::prelude::*;
-use proto::congestion::{CnmBody, Heard, Notification, ReactionPoint};
+use proto::congestion::{CnmBody, Effect, Notification, ReactionPoint};
 use proto::ids::CongestionPointId;
 
 /// Rates are whole bit/s at each step: a trace may differ from one that never rounds by so much.
@@ -14,11 +14,11 @@ fn ms(n: u64) -> Instant {
     Instant::ZERO + Duration::from_us(n * 1_000)
 }
 
-fn tell(point: &mut dyn ReactionPoint, feedback: u8, at: Instant) -> Result<()> {
+fn notify(point: &mut dyn ReactionPoint, feedback: u8, at: Instant) -> Result<()> {
     let cpid = CongestionPointId::new(1).ok_or("1 is not zero")?;
     let body = CnmBody { quantized_feedback: feedback, cpid, q_offset: 0, q_delta: 0 };
-    let heard = point.on_notification(&Notification::Cnm(body), at);
-    ensure!(heard == Heard::Taken, "QntzFb {feedback} was {heard:?}");
+    let effect = point.on_notification(&Notification::Cnm(body), at);
+    ensure!(effect == Effect::Valid, "QntzFb {feedback} was {effect:?}");
     Ok(())
 }
 
@@ -69,8 +69,8 @@ impl Reference {
 }
 
 fn agree(point: &dyn ReactionPoint, reference: &Reference, when: &str) -> Result<()> {
-    let (found, owed) = (rate(point), reference.current);
-    ensure!((found - owed).abs() <= ROUNDING, "{when}: {found}, expected {owed:.1}");
+    let (found, expected) = (rate(point), reference.current);
+    ensure!((found - expected).abs() <= ROUNDING, "{when}: {found}, expected {expected:.1}");
     Ok(())
 }
 
@@ -79,7 +79,7 @@ pub fn decrease(_: Level) -> Finding {
     for feedback in 1..=63 {
         let (mut point, mut reference) = (reaction_point("")?, Reference::new());
         for n in 0..40 {
-            tell(&mut *point, feedback, ms(0))?;
+            notify(&mut *point, feedback, ms(0))?;
             reference.cut(feedback);
             if n % 7 == 6 {
                 // A byte cycle, after which the target follows; before it, it does not.
@@ -88,16 +88,16 @@ pub fn decrease(_: Level) -> Finding {
                 reference.expire();
             }
             // Each cut rounds once more.
-            let (found, owed) = (rate(&*point), reference.current);
-            let close = (found - owed).abs() <= ROUNDING + f64::from(n);
-            ensure!(close, "QntzFb {feedback}, cut {n}: {found}, expected {owed:.1}");
+            let (found, expected) = (rate(&*point), reference.current);
+            let close = (found - expected).abs() <= ROUNDING + f64::from(n);
+            ensure!(close, "QntzFb {feedback}, cut {n}: {found}, expected {expected:.1}");
         }
     }
     let mut point = reaction_point("")?;
     let cpid = CongestionPointId::new(1).ok_or("1 is not zero")?;
     let nothing = CnmBody { quantized_feedback: 0, cpid, q_offset: 0, q_delta: 0 };
-    let heard = point.on_notification(&Notification::Cnm(nothing), ms(0));
-    ensure!(heard == Heard::Refused && point.is_released(), "QntzFb 0 was {heard:?}");
+    let effect = point.on_notification(&Notification::Cnm(nothing), ms(0));
+    ensure!(effect == Effect::Refused && point.is_released(), "QntzFb 0 was {effect:?}");
     Ok("63 feedbacks, 40 cuts each, down to rpgMinRate; 0 refused".into())
 }
 
@@ -106,13 +106,13 @@ pub fn recovery(_: Level) -> Finding {
     let (mut point, mut reference) = (reaction_point("")?, Reference::new());
     // Deep down, with a target that has followed.
     for _ in 0..5 {
-        tell(&mut *point, 63, ms(0))?;
+        notify(&mut *point, 63, ms(0))?;
         reference.cut(63);
         point.on_transmit(Bytes::new(150_000), ms(0));
         reference.byte_stage += 1;
         reference.expire();
     }
-    tell(&mut *point, 63, ms(0))?;
+    notify(&mut *point, 63, ms(0))?;
     reference.cut(63);
     let (mut octets, mut due) = (150_000i64, ms(15));
     let (mut now, mut expiries) = (ms(0), 0);

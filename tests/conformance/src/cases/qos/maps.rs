@@ -73,7 +73,7 @@ fn set(config: &mut SwitchConfig, map: PriorityMap) {
 
 /// Frames with their code points, and the priority of each: every DSCP over IPv4 and IPv6, and a frame
 /// without one; or every PCP, on IP with another DSCP and on other frames, and frames without a tag.
-fn said(map: &Map) -> Vec<(Frame, u8)> {
+fn entries(map: &Map) -> Vec<(Frame, u8)> {
     let Map { source, of, other, .. } = map;
     if *source == "dscp" {
         let dscps = |dscp: u8| {
@@ -97,7 +97,7 @@ fn run(on: Level, map: &Map) -> Result<Record> {
     let stage = Stage::new(on, &star(OUT, "600 ms", &link, &roomy("")), "s0")?;
     Stage { switch: map.switch, ..stage }.play(|script| {
         script.at(SHUT, |bed| bed.pfc(OUT, 0xff, LONG));
-        for (number, (frame, _)) in (0u64..).zip(said(map)) {
+        for (number, (frame, _)) in (0u64..).zip(entries(map)) {
             script.at(COME + COME_EVERY * number, move |bed| bed.send_frame(1, &frame));
         }
         script.every(OPEN, OPEN_FOR, 8, |bed, priority| bed.pfc(OUT, 1 << priority, 0));
@@ -106,12 +106,12 @@ fn run(on: Level, map: &Map) -> Result<Record> {
 
 /// Each frame left by its queue, in order, unchanged, and no other port; how many there were.
 fn queues(record: &Record, map: &Map) -> Result<usize> {
-    let said = said(map);
+    let entries = entries(map);
     for priority in 0..8u8 {
         let from = OPEN + OPEN_FOR * u64::from(priority);
         let left = record.packets(OUT).within((from, from + OPEN_FOR));
         let left: Vec<_> = left.map(|seen| &seen.frame.octets).collect();
-        let expected = said.iter().filter(|(_, of)| *of == priority);
+        let expected = entries.iter().filter(|(_, of)| *of == priority);
         let expected: Vec<_> = expected.map(|(frame, _)| &frame.octets).collect();
         ensure!(left == expected, "queue {priority} sends {} frames", left.len());
         let counted = record.lane(OUT, priority).tx_frames;
@@ -121,14 +121,14 @@ fn queues(record: &Record, map: &Map) -> Result<usize> {
         same(format!("frames out of port {port}"), record.packets(port).count(), 0)?;
     }
     record.nothing_lost(&[])?;
-    Ok(said.len())
+    Ok(entries.len())
 }
 
 /// Each frame was in the group of its priority: octets that stood there, and frames counted.
 fn groups(record: &Record, map: &Map) -> Result<()> {
-    let said = said(map);
+    let entries = entries(map);
     for priority in 0..8u8 {
-        let here = said.iter().filter(|(_, of)| *of == priority);
+        let here = entries.iter().filter(|(_, of)| *of == priority);
         let octets: u64 = here.clone().map(|(frame, _)| frame.line_size().get()).sum();
         let lane = record.lane(1, priority);
         same(format!("frames of group {priority}"), lane.rx_frames as usize, here.count())?;

@@ -107,8 +107,8 @@ pub fn reserve(on: Level) -> Finding {
         same(format!("{priority} of port {port}"), lost, vec![DropReason::BufferFull; expected])?;
     }
     for port in 1..=3 {
-        let asked = record.asked(port, LOSSLESS).len();
-        same(format!("XOFFs to port {port}"), asked, 1)?;
+        let pauses = record.pauses(port, LOSSLESS).len();
+        same(format!("XOFFs to port {port}"), pauses, 1)?;
         let lost = record.dropped(port, (BEYOND_HEADROOM, Instant::NEVER));
         ensure!(lost == [DropReason::HeadroomOverrun], "port {port} loses {lost:?} at last");
     }
@@ -263,10 +263,10 @@ pub fn zero_headroom(on: Level) -> Finding {
         let after = after.split_once('"').map_or("", |(_, after)| after);
         star(2, "100 ms", "", &format!("{before}headroom = \"{headroom}\"{after}"))
     };
-    let Err(Failure::Failed(told)) = Stage::new(on, &scenario("0 B"), "s0") else {
+    let Err(Failure::Failed(error)) = Stage::new(on, &scenario("0 B"), "s0") else {
         return Err("a scenario without headroom is good".into());
     };
-    ensure!(told.contains("headroom"), "the fault of a scenario without headroom is: {told}");
+    ensure!(error.contains("headroom"), "the fault of a scenario without headroom is: {error}");
     let stage = Stage::new(on, &star(2, "100 ms", "", &roomy("")), "s0")?;
     if on == Level::Engine {
         return refused_by_each_model(&stage.switch_config()?);
@@ -275,7 +275,7 @@ pub fn zero_headroom(on: Level) -> Finding {
     let stage = Stage { switch: |config| config.memory.headroom = Bytes::ZERO, ..stage };
     match stage.run(Script::default()) {
         // Its log has the reason; 2 is its exit code for a bad configuration. With headroom it ran.
-        Err(Failure::Failed(told)) if told.contains("exit status: 2") => {
+        Err(Failure::Failed(error)) if error.contains("exit status: 2") => {
             Ok("refused by the scenario, and by switchd before it begins".into())
         }
         Err(other) => Err(Failure::Failed(format!("switchd without headroom ends so: {other:?}"))),

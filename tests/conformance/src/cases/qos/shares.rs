@@ -242,10 +242,10 @@ fn in_turn(mut sent: &[(u8, i64)], mut classes: Vec<u8>) -> Result<()> {
 /// QOS-05: 2, 3, 4 and 8 classes with one of them idle; on the virtual clock with each in turn, and none.
 pub fn idle_share(on: Level) -> Finding {
     let record = IDLE.on(on)?;
-    let mut told = Vec::new();
+    let mut counts = Vec::new();
     for (port, classes) in CLASSES {
         by_weight(&record, port, classes)?;
-        told.push(format!("{} of {}", classes.len(), classes.len() + 1));
+        counts.push(format!("{} of {}", classes.len(), classes.len() + 1));
     }
     for classes in on.swept(&[2, 3, 4, 8]) {
         for idle in 0..=*classes {
@@ -253,5 +253,5 @@ pub fn idle_share(on: Level) -> Finding {
             by_weight(&self::idle(on, &[(4, &waits)])?, 4, &waits)?;
         }
     }
-    Ok(format!("{} classes wait: by weight within 10 %, the line never idle", told.join(", ")))
+    Ok(format!("{} classes wait: by weight within 10 %, the line never idle", counts.join(", ")))
 }

@@ -214,7 +214,7 @@ pub fn curve(_: Level) -> Finding {
     let frames = CURVE_KMAX / size + 10;
     let mut marks = vec![0u64; frames as usize];
     for _ in 0..REPEATS {
-        bench.forget();
+        bench.clear();
         bench.pfc(OUT, 1 << LOSSLESS, LONG);
         (0..frames).for_each(|_| bench.inject(1, data.clone()));
         bench.pfc(OUT, 1 << LOSSLESS, 0);

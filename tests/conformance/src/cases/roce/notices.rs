@@ -149,10 +149,10 @@ pub fn class_of_cnp(on: Level) -> Finding {
     judge("ROCE-06", &stimuli(on), &record)?;
     let mut sent = record.packets(1).within(slot_time(0)).that(is_cnp);
     let sent = sent.next().ok_or("no CNP")?;
-    let said = described(&sent.frame)?;
+    let text = described(&sent.frame)?;
     let expected = "DSCP 48, NotCapable, ";
-    ensure!(said.contains(expected), "the CNP has {said}, expected {expected}");
-    ensure!(said.contains("B 1, F 0, A 0"), "the CNP has {said}");
+    ensure!(text.contains(expected), "the CNP has {text}, expected {expected}");
+    ensure!(text.contains("B 1, F 0, A 0"), "the CNP has {text}");
     let beside = if on == Level::Live { String::new() } else { in_every_form()? + &beside_data()? };
     let longest = marking::notices_pass(on)?;
     Ok(format!("Not-ECT with DSCP 48; at a switch it waits {} at most{beside}", in_ms(longest)))
@@ -227,7 +227,7 @@ pub fn pacing(on: Level) -> Finding {
     let record = RUN.on(on)?;
     let begin = pacing_time(on).0;
     let took = frame(&roce(PACED[0], OWN, LOSSLESS, 0), PAYLOAD).line_size().time_at(RATE);
-    let mut told = Vec::new();
+    let mut all = Vec::new();
     for peer in PACED {
         let here = record.packets(1).since(begin).that(is_cnp);
         let found: Vec<Instant> = here
@@ -245,11 +245,11 @@ pub fn pacing(on: Level) -> Finding {
         let exact = found.len() == due.len()
             && found.iter().zip(&due).all(|(found, due)| apart(*found, *due) <= within);
         ensure!(exact, "CNPs of adapter {peer} leave at {found:?}, expected {due:?}");
-        told.push(format!("{} for marks {} apart", found.len(), in_ms(PACING_EVERY[told.len()])));
+        all.push(format!("{} for marks {} apart", found.len(), in_ms(PACING_EVERY[all.len()])));
     }
     let marks = 4 + pacing_marks(on).count() as u64;
     same("marks counted", record.named(1, "np_ecn_marked_roce_packets"), marks)?;
-    Ok(format!("N = {}: CNPs in a second: {}", in_ms(INTERVAL), told.join(", ")))
+    Ok(format!("N = {}: CNPs in a second: {}", in_ms(INTERVAL), all.join(", ")))
 }
 
 /// ROCE-15.

@@ -155,7 +155,7 @@ fn lower(frame: &mut Frame) {
 
 /// What becomes of a frame on its way through the switch.
 fn through(bench: &mut Bench, sent: Frame) -> Result<Frame> {
-    bench.forget();
+    bench.clear();
     let time = sent.line_size().time_at(RATE);
     bench.inject(1, sent);
     bench.run_for(time);

@@ -185,7 +185,7 @@ pub fn recovery(_: Level) -> Finding {
     ))
 }
 
-/// Said of the gap itself: five halvings after one cut, and then nothing is left of it to see.
+/// Checks the gap itself: five halvings after one cut, and then nothing is left of it to see.
 fn fast_recovery_halves_the_gap() -> Result<()> {
     let mut bench = sending(&params(&NUMBERS))?;
     bench.run_until(at_us(20));
@@ -234,8 +234,8 @@ const DECLARED: &str =
     "profile = \"cx\"\nfirst_cnp_rate = 0.25\ncut_period = \"200 ms\"\ncut_max = 0.5";
 
 static PAPER: Shared<Record> =
-    Shared::new(|on| told(on, ("profile = \"paper\"", 2048), "700 ms", 1));
-static CX: Shared<Record> = Shared::new(|on| told(on, (DECLARED, 2048), "900 ms", 1));
+    Shared::new(|on| notified(on, ("profile = \"paper\"", 2048), "700 ms", 1));
+static CX: Shared<Record> = Shared::new(|on| notified(on, (DECLARED, 2048), "900 ms", 1));
 /// Hundredths of the line, and how long they are looked at. Source: the case; 10 s there.
 static LIMITS: [(u64, Shared<Record>); 3] = [
     (1, Shared::new(|on| limited(on, "0.1 Mbps", ["6500 ms", "20 s"]))),
@@ -244,24 +244,24 @@ static LIMITS: [(u64, Shared<Record>); 3] = [
 ];
 
 /// When CNPs come.
-const TOLD: Instant = ms(300);
+const NOTIFIED: Instant = ms(300);
 
 /// A NIC held at its least rate sends full and short frames in turn; the durations are those of live runs and of
 /// the virtual clock.
 fn limited(on: Level, least: &str, [live, engine]: [&str; 2]) -> Result<Record> {
     let duration = if on == Level::Live { live } else { engine };
-    told(on, (&format!("rate_min = \"{least}\""), 2_148), duration, 10)
+    notified(on, (&format!("rate_min = \"{least}\""), 2_148), duration, 10)
 }
 
 /// A NIC with a backlog of messages of so many octets receives `count` CNPs.
-fn told(on: Level, (params, size): (&str, u64), duration: &str, count: u32) -> Result<Record> {
+fn notified(on: Level, (params, size): (&str, u64), duration: &str, count: u32) -> Result<Record> {
     let keys = format!(
         "arrivals = \"backlog\"\nsize = \"{size} B\"\ntransport = \"uc\"\nstart = \"100 ms\""
     );
     let scheme = dcqcn(&format!("{STILL}\n{params}"));
     let rest = roomy("") + &scheme + &traffic("flow", "h1", "h2", &keys);
     play(on, &star(2, duration, "", &rest), "h1", |script| {
-        script.at(TOLD, move |bed| {
+        script.at(NOTIFIED, move |bed| {
             (0..count).for_each(|_| bed.send_frame(1, &cnp(2, 1)));
         });
     })
@@ -284,39 +284,39 @@ fn mean(record: &Record, from: Instant, to: Instant) -> Result<u64> {
 
 /// ROCE-12.
 pub fn first_cnp(on: Level) -> Finding {
-    let mut told = Vec::new();
-    let soon = TOLD + us(10_000);
+    let mut lines = Vec::new();
+    let soon = NOTIFIED + us(10_000);
     let periods: [(&str, &Shared<Record>, Instant, Instant, u64); 5] = [
-        ("paper before", &PAPER, ms(120), TOLD, 100),
+        ("paper before", &PAPER, ms(120), NOTIFIED, 100),
         ("paper after", &PAPER, soon, ms(690), 200),
-        ("cx before", &CX, ms(120), TOLD, 100),
-        ("cx at once", &CX, soon, TOLD + us(190_000), 400),
-        ("cx after a period", &CX, TOLD + us(230_000), ms(890), 800),
+        ("cx before", &CX, ms(120), NOTIFIED, 100),
+        ("cx at once", &CX, soon, NOTIFIED + us(190_000), 400),
+        ("cx after a period", &CX, NOTIFIED + us(230_000), ms(890), 800),
     ];
     for (what, cached, from, to, expected) in periods {
         let record = cached.on(on)?;
         let found = mean(&record, from, to)?;
         near(format!("{what}: hundredths"), found, expected, expected / 50)?;
-        told.push(format!("{what} {found}"));
+        lines.push(format!("{what} {found}"));
     }
     let profiles = on.only_engine(by_profile)?;
-    Ok(format!("hundredths of a frame's time from frame to frame: {}{profiles}", told.join(", ")))
+    Ok(format!("hundredths of a frame's time from frame to frame: {}{profiles}", lines.join(", ")))
 }
 
 /// ROCE-13.
 pub fn rate_limiter(on: Level) -> Finding {
-    let mut told = Vec::new();
+    let mut lines = Vec::new();
     for (share, shared) in &LIMITS {
         let record = shared.on(on)?;
         // A frame may be late by the one that was under way.
-        let from = TOLD + FRAME_TIME * (100 / share * 2);
+        let from = NOTIFIED + FRAME_TIME * (100 / share * 2);
         let sent = OnLine::all(record.packets(1).since(from), RATE);
         ensure!(sent.len() >= 20, "only {} frames at {share} %", sent.len());
         let live = record.live.is_some();
         let mean = conforms(&sent[..sent.len().min(200)], RATE.get() * share / 100, live)?;
-        told.push(format!("{mean} bit/s for {share} %"));
+        lines.push(format!("{mean} bit/s for {share} %"));
     }
-    Ok(format!("no window holds more than its share and a full frame; mean {}", told.join(", ")))
+    Ok(format!("no window holds more than its share and a full frame; mean {}", lines.join(", ")))
 }
 
 /// Holds if no window has more than `bits` a second and a full frame, live two; the mean.

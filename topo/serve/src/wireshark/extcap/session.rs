@@ -80,6 +80,7 @@ pub fn capture_into(
         Ok(())
     });
     let watched = out.try_clone().map_err(|e| SessionError::Pipe("the output".to_owned(), e))?;
+    // A lock, because one thread per daemon appends blocks to the one output.
     let merger = Mutex::new(CaptureMerger::new(out, request.filter));
     let is_over = || {
         let is_ended = interrupt::requested() || !request.record.is_alive();

@@ -20,7 +20,7 @@ fn bcn(q_offset: i16) -> BcnBody {
     BcnBody { cpid: CPID, q_offset, q_delta: 0, flags: BcnFlags::default(), timestamp: 0 }
 }
 
-fn tell(limiter: &mut Limiter, body: BcnBody, at: Instant) -> Heard {
+fn tell(limiter: &mut Limiter, body: BcnBody, at: Instant) -> Effect {
     limiter.on_notification(&Notification::Bcn(body), at)
 }
 
@@ -50,7 +50,7 @@ fn gd0_halves_at_the_largest_feedback() {
 fn the_first_bad_news_makes_a_limiter_that_remembers_who_called_for_it() {
     let mut limiter = limiter("");
     assert!(limiter.is_released() && limiter.tag(us(3)).is_none());
-    assert_eq!(tell(&mut limiter, bcn(-1_000), us(3)), Heard::Taken);
+    assert_eq!(tell(&mut limiter, bcn(-1_000), us(3)), Effect::Valid);
     // 1 − 64000/600000 of 10 Gb/s.
     assert_eq!(limiter.current, 8_933_333_333);
     let tag = Tag::RateRegulated { cpid: CPID, timestamp: 4_000 };
@@ -62,16 +62,16 @@ fn the_first_bad_news_makes_a_limiter_that_remembers_who_called_for_it() {
 fn good_news_of_another_point_is_ignored_and_bad_news_of_another_takes_over() {
     let other = CongestionPointId::new(9).expect("not zero");
     let mut limiter = limiter("");
-    assert_eq!(tell(&mut limiter, bcn(1_000), us(0)), Heard::Ignored, "there is no limiter");
+    assert_eq!(tell(&mut limiter, bcn(1_000), us(0)), Effect::Ignored, "there is no limiter");
     tell(&mut limiter, bcn(-1_000), us(0));
     let held = limiter.current;
     let foreign = BcnBody { cpid: other, ..bcn(1_000) };
-    assert_eq!((tell(&mut limiter, foreign, us(1)), limiter.current), (Heard::Ignored, held));
-    assert_eq!(tell(&mut limiter, bcn(100), us(1)), Heard::Taken);
+    assert_eq!((tell(&mut limiter, foreign, us(1)), limiter.current), (Effect::Ignored, held));
+    assert_eq!(tell(&mut limiter, bcn(100), us(1)), Effect::Valid);
     // 6400/1500·10 Mb/s.
     assert_eq!(limiter.current, held + 42_666_667);
     tell(&mut limiter, BcnBody { cpid: other, ..bcn(-1) }, us(2));
-    assert_eq!(tell(&mut limiter, bcn(100), us(3)), Heard::Ignored);
+    assert_eq!(tell(&mut limiter, bcn(100), us(3)), Effect::Ignored);
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn a_limiter_is_gone_when_it_has_the_line_and_nothing_waits() {
     assert!(limiter.is_released() && limiter.tag(us(2)).is_some(), "its queue still is tagged");
     limiter.on_queue_empty(us(3));
     assert_eq!(limiter.tag(us(3)), None);
-    assert_eq!(tell(&mut limiter, bcn(10), us(4)), Heard::Ignored, "whom it obeyed is forgotten");
+    assert_eq!(tell(&mut limiter, bcn(10), us(4)), Effect::Ignored, "its CPID is cleared");
 }
 
 #[test]
@@ -96,25 +96,25 @@ fn nonsense_changes_nothing_and_is_refused() {
     // Qoff − W·Qdelta = 4 − 2·2.
     let balanced = BcnBody { q_offset: 4, q_delta: 2, ..bcn(0) };
     for body in [bcn(0), balanced, BcnBody { flags: stop, ..bcn(-5) }] {
-        assert_eq!((tell(&mut limiter, body, us(1)), limiter.current), (Heard::Refused, held));
+        assert_eq!((tell(&mut limiter, body, us(1)), limiter.current), (Effect::Refused, held));
     }
     let becn = Notification::becn(Travel::Cnp);
-    assert_eq!((limiter.on_notification(&becn, us(1)), limiter.current), (Heard::Refused, held));
+    assert_eq!((limiter.on_notification(&becn, us(1)), limiter.current), (Effect::Refused, held));
 }
 
 #[test]
 fn with_an_rtt_news_of_frames_from_before_the_last_decrease_is_not_heeded() {
     let mut limiter = limiter("rtt = \"12 us\"");
     let of = |sent: u32| BcnBody { timestamp: sent * 1_000, ..bcn(-10) };
-    assert_eq!(tell(&mut limiter, of(90), us(100)), Heard::Taken);
-    assert_eq!(tell(&mut limiter, of(87), us(101)), Heard::Ignored);
-    assert_eq!(tell(&mut limiter, of(88), us(102)), Heard::Taken);
-    assert_eq!(tell(&mut limiter, BcnBody { timestamp: 0, ..of(0) }, us(103)), Heard::Taken);
+    assert_eq!(tell(&mut limiter, of(90), us(100)), Effect::Valid);
+    assert_eq!(tell(&mut limiter, of(87), us(101)), Effect::Ignored);
+    assert_eq!(tell(&mut limiter, of(88), us(102)), Effect::Valid);
+    assert_eq!(tell(&mut limiter, BcnBody { timestamp: 0, ..of(0) }, us(103)), Effect::Valid);
     // 2^32 ns are 4.29 s: timestamps begin anew, and age is still told.
     let wrapped = us(4_294_968);
-    assert_eq!(tell(&mut limiter, BcnBody { timestamp: 100, ..of(0) }, wrapped), Heard::Taken);
+    assert_eq!(tell(&mut limiter, BcnBody { timestamp: 100, ..of(0) }, wrapped), Effect::Valid);
     let old = BcnBody { timestamp: u32::MAX - 20_000, ..of(0) };
-    assert_eq!(tell(&mut limiter, old, wrapped), Heard::Ignored);
+    assert_eq!(tell(&mut limiter, old, wrapped), Effect::Ignored);
 }
 
 #[test]
@@ -124,9 +124,9 @@ fn bcn_zero_stops_for_a_random_time_and_restarts_at_a_share_of_the_line() {
     let mut limiter = limiter("stop_max = \"10 us\"");
     for n in 0..100 {
         let at = us(n * 100);
-        assert_eq!(tell(&mut limiter, BcnBody { flags, ..bcn(0) }, at), Heard::Taken);
+        assert_eq!(tell(&mut limiter, BcnBody { flags, ..bcn(0) }, at), Effect::Valid);
         assert_eq!(limiter.may_send_at(None), Permission::Stopped);
-        assert_eq!(tell(&mut limiter, bcn(-10), at), Heard::Ignored);
+        assert_eq!(tell(&mut limiter, bcn(-10), at), Effect::Ignored);
         let due = limiter.poll_timeout().expect("it will go on");
         pauses.push(due.since(at).as_ps());
         limiter.handle_timeout(due);
@@ -176,12 +176,12 @@ proptest! {
             let cpid = if own { CPID } else { CongestionPointId::new(1).expect("not zero") };
             let body = BcnBody { cpid, q_delta, ..bcn(q_offset) };
             let before = limiter.current;
-            let heard = tell(&mut limiter, body, us(n as u64));
+            let effect = tell(&mut limiter, body, us(n as u64));
             let now = limiter.current;
             prop_assert!((10_000_000..=LINE.get()).contains(&now));
-            match (heard, feedback(&body, w)) {
-                (Heard::Taken, ..0) => prop_assert!(now <= before),
-                (Heard::Taken, _) => prop_assert!(now >= before),
+            match (effect, feedback(&body, w)) {
+                (Effect::Valid, ..0) => prop_assert!(now <= before),
+                (Effect::Valid, _) => prop_assert!(now >= before),
                 _ => prop_assert_eq!(now, before),
             }
         }

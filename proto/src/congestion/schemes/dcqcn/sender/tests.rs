@@ -20,7 +20,7 @@ fn rates(sender: &Sender) -> (u64, u64) {
 #[test]
 fn a_notification_halves_the_rate_while_alpha_is_one() {
     let mut sender = sender("");
-    assert_eq!(sender.on_notification(&CNP, us(0)), Heard::Taken);
+    assert_eq!(sender.on_notification(&CNP, us(0)), Effect::Valid);
     assert_eq!(rates(&sender), (LINE / 2, LINE));
     assert_eq!(sender.alpha.get(), ONE);
     // One quiet interval ended at 55 µs, as did one of recovery: RC = (20 + 40) / 2.
@@ -238,7 +238,7 @@ fn a_new_flow_starts_at_the_lines_rate() {
 fn a_notification_without_becn_says_nothing() {
     let mut sender = sender("");
     let silent = TransportNote { becn: false, ..TransportNote::becn(Travel::Cnp) };
-    assert_eq!(sender.on_notification(&silent.into(), us(0)), Heard::Refused);
+    assert_eq!(sender.on_notification(&silent.into(), us(0)), Effect::Refused);
     assert!(sender.is_released());
 }
 

@@ -17,7 +17,7 @@ fn ms(n: u64) -> Instant {
     Instant::ZERO + Duration::from_us(n * 1_000)
 }
 
-fn tell(limiter: &mut RateLimiter, quantized_feedback: u8, at: Instant) -> Heard {
+fn tell(limiter: &mut RateLimiter, quantized_feedback: u8, at: Instant) -> Effect {
     let body = CnmBody { quantized_feedback, cpid: CPID, q_offset: 0, q_delta: 0 };
     limiter.on_notification(&Notification::Cnm(body), at)
 }
@@ -32,7 +32,7 @@ fn cycle(limiter: &mut RateLimiter) {
 #[test]
 fn cl_32_14_the_unit_vector_of_cut_and_recovery_holds_to_the_digit() {
     let mut limiter = limiter("");
-    assert_eq!(tell(&mut limiter, 63, ms(0)), Heard::Taken);
+    assert_eq!(tell(&mut limiter, 63, ms(0)), Effect::Valid);
     assert_eq!(limiter.current, 5_078_125_000);
     let expected = [7_539_062_500, 8_769_531_250, 9_384_765_625, 9_692_382_813u64];
     for (n, rate) in expected.into_iter().enumerate() {
@@ -239,10 +239,10 @@ fn nonsense_changes_nothing_and_is_refused() {
     tell(&mut limiter, 9, ms(0));
     let held = limiter.current;
     for feedback in [0, 64, 255] {
-        assert_eq!(tell(&mut limiter, feedback, ms(1)), Heard::Refused);
+        assert_eq!(tell(&mut limiter, feedback, ms(1)), Effect::Refused);
     }
     let becn = Notification::becn(Travel::Cnp);
-    assert_eq!(limiter.on_notification(&becn, ms(1)), Heard::Refused);
+    assert_eq!(limiter.on_notification(&becn, ms(1)), Effect::Refused);
     assert_eq!((limiter.current, limiter.timer), (held, ms(15)));
 }
 
