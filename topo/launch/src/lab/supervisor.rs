@@ -39,8 +39,7 @@ pub fn run(folder: &Path) -> Result<(), LaunchError> {
         .write(folder)
         .or_host("cannot write the journal")
         .and_then(|()| run_lab(folder, &mut record));
-    let reason =
-        ended.as_ref().map_or_else(|error| with_sources(error), |()| "by order".to_owned());
+    let reason = ended.as_ref().map_or_else(|error| with_sources(error), |()| "stopped".to_owned());
     record.stage = Stage::Ended(reason.clone());
     // The user may have removed the folder.
     let _ = record.write(folder);
