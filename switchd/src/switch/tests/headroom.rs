@@ -40,8 +40,8 @@ fn lost(mut config: SwitchConfig, headroom: Bytes, phase: Duration) -> u64 {
     let time = FULL.time_at(BitRate::gbps(10));
     let (mut psn, mut begins) = (0, Instant::ZERO + phase);
     loop {
-        let heard = bench.asked(1, P3).first().map(|(left, _)| *left + CABLE);
-        if heard.is_some_and(|heard| heard <= begins) {
+        let received = bench.pauses(1, P3).first().map(|(left, _)| *left + CABLE);
+        if received.is_some_and(|received| received <= begins) {
             break;
         }
         // A frame that starts now arrives one cable delay later and has no effect before.

@@ -16,7 +16,7 @@ use proto::units::{BitRate, Bytes, Duration};
 use proto::wire::classify::classify;
 use proto::wire::infiniband::crc::{verify_icrc, verify_vcrc};
 use testbed::frames::infiniband::Packet;
-use testbed::{Bed, Voice};
+use testbed::{Bed, FcMode};
 
 fn config(scheme: &str) -> SwitchConfig {
     let link = LinkConfig {
@@ -126,7 +126,7 @@ fn a_root_marks_when_its_queue_passes_90_percent_of_a_buffer_and_only_fecn_and_v
 #[test]
 fn a_port_starved_of_credit_is_a_victim_and_marks_nothing() {
     let mut bench = bench(config("ib-cca"));
-    bench.speak(4, Voice::Silent);
+    bench.set_mode(4, FcMode::Off);
     bench.run_for(Duration::from_us(2));
     for psn in 0..36 {
         bench.inject(1, data(1, 4, psn));
@@ -164,7 +164,7 @@ fn judged_at_departure_every_victim_passes_for_a_root() {
     let mut config = config("ib-cca");
     config.scheme.params = "root_test = \"dequeue\"".parse().unwrap();
     let mut bench = bench(config);
-    bench.speak(4, Voice::Silent);
+    bench.set_mode(4, FcMode::Off);
     bench.run_for(Duration::from_us(2));
     for psn in 0..36 {
         bench.inject(1, data(1, 4, psn));
