@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Installs what the tests need on a Debian or Ubuntu machine with a Rust toolchain, then runs all tests.
 #   ./test.sh          the quick suite (a few minutes)
-#   ./test.sh --slow   the slow suite: live runs, floods, large scenarios (more than an hour)
+#   ./test.sh --slow [NAME…]   the slow suite: live runs, floods, large scenarios (more than an hour).
+#                              With names it runs these tests alone; `--skip NAME` resumes without one.
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -74,7 +75,7 @@ else
   echo "no Docker engine: tests in containers are skipped"
 fi
 if [ "${1:-}" = "--slow" ]; then
-  cargo test --profile quick -p pausebed-tests -- --ignored --test-threads 1
+  cargo test --profile quick -p pausebed-tests -- --ignored --test-threads 1 "${@:2}"
 else
   cargo test --profile quick --workspace
 fi
