@@ -31,22 +31,21 @@ static OCTET_STEP: [u16; 256] = octet_steps();
 /// x^(32·n), reflected, for every packet length of n words: the factor of a change followed by n words.
 static WORD_POWERS: [u16; Lrh::PACKET_LENGTH_MAX as usize + 1] = word_powers();
 
-/// The register (or any residue, bit 15 being x^0) times x.
-const fn times_x(register: u16) -> u16 {
-    register >> 1 ^ GENERATOR.reverse_bits() & (register & 1).wrapping_neg()
+/// The register (or any residue, bit 15 being x^0) times x^`exponent`.
+const fn times_x(mut register: u16, exponent: usize) -> u16 {
+    let mut done = 0;
+    while done < exponent {
+        register = register >> 1 ^ GENERATOR.reverse_bits() & (register & 1).wrapping_neg();
+        done += 1;
+    }
+    register
 }
 
 const fn octet_steps() -> [u16; 256] {
     let mut steps = [0; 256];
     let mut octet = 0;
     while octet < 256 {
-        let mut register = octet as u16;
-        let mut bit = 0;
-        while bit < 8 {
-            register = times_x(register);
-            bit += 1;
-        }
-        steps[octet] = register;
+        steps[octet] = times_x(octet as u16, 8);
         octet += 1;
     }
     steps
@@ -56,13 +55,7 @@ const fn word_powers() -> [u16; Lrh::PACKET_LENGTH_MAX as usize + 1] {
     let mut powers = [0x8000; Lrh::PACKET_LENGTH_MAX as usize + 1];
     let mut n = 1;
     while n < powers.len() {
-        let mut power = powers[n - 1];
-        let mut bit = 0;
-        while bit < 32 {
-            power = times_x(power);
-            bit += 1;
-        }
-        powers[n] = power;
+        powers[n] = times_x(powers[n - 1], 32);
         n += 1;
     }
     powers
@@ -80,7 +73,7 @@ fn times_octet(residue: u16, octet: u8) -> u16 {
     let mut sum = 0;
     for bit in (0..8).rev() {
         sum ^= term & (u16::from(octet >> bit) & 1).wrapping_neg();
-        term = times_x(term);
+        term = times_x(term, 1);
     }
     sum
 }
