@@ -20,6 +20,7 @@
 //! * The [`inbox`] verifies every record: what does not come from the configured peer of a known link in this
 //!   run is counted by reason and discarded.
 
+pub mod claim;
 pub mod datagram;
 pub mod exchange;
 pub mod firewall;
@@ -29,10 +30,12 @@ pub mod inbox;
 pub mod interface;
 pub mod interface_info;
 pub mod lines;
+pub mod link_watch;
 pub(crate) mod memory;
 pub mod namespace;
 pub mod outbox;
 pub mod packet_socket;
+pub mod peer_socket;
 pub mod reconcile;
 pub(crate) mod sequence;
 pub mod shim;

@@ -40,7 +40,7 @@ use crate::timer::{self, Priority};
 use core_placement::CorePlacement;
 use moderation::Moderation;
 use pace::{Pace, is_overcommitted};
-use proto::events::Direction;
+use proto::events::{DeviceEvent, Direction};
 use proto::frame::Frame;
 use proto::units::Instant;
 use std::os::fd::AsFd;
@@ -188,6 +188,10 @@ impl Worker {
                 moderation.count(line.device, line.port);
             }
         });
+        while let Some((device, port, kind)) = run.exchange.poll_event() {
+            let event = DeviceEvent { at: run.clock.now(), port, tc: 0, kind };
+            run.recorder.event(device, event);
+        }
         if let Some(moderation) = moderation {
             moderation.close(now_ns);
         }

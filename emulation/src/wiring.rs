@@ -2,8 +2,10 @@
 
 use proto::frame::FrameKind;
 use proto::ids::PortNumber;
-use proto::units::Duration;
+use proto::units::{Bytes, Duration};
 use serde::{Deserialize, Serialize};
+use std::net::SocketAddr;
+use std::path::PathBuf;
 
 /// The cabling of a whole fabric. A node is named by its index in `nodes` everywhere.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -59,16 +61,43 @@ pub struct LinkWiring {
     pub frame_time: Duration,
 }
 
-/// A port attached to an interface of the host instead of a cable of the fabric.
+/// The addresses of a cable to another program: this end is bound to `local` and sends to `remote`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SocketPair {
+    /// Files of Unix datagram sockets.
+    Unix {
+        /// The file that this end makes.
+        local: PathBuf,
+        /// The file that the other program makes.
+        remote: PathBuf,
+    },
+    /// UDP, on loopback.
+    Udp {
+        /// This end.
+        local: SocketAddr,
+        /// The other program.
+        remote: SocketAddr,
+    },
+}
+
+/// A port attached to an interface of the host, or to another program, instead of a cable of the fabric.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Attached {
     /// The port.
     pub at: End,
-    /// The interface's name, in the namespace of the process that hosts the port.
+    /// The interface's name, in the namespace of the process that hosts the port; a name for people if there is a
+    /// socket instead.
     pub interface: String,
+    /// The cable to another program that the port has instead of an interface.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub socket: Option<SocketPair>,
     /// Wire time of one full data frame, the unit of lateness.
     pub frame_time: Duration,
+    /// Octets of the largest payload of a frame that the port takes.
+    #[serde(default)]
+    pub mtu: Bytes,
     /// How frames are sent by it.
     #[serde(default)]
     pub send: Sending,

@@ -112,6 +112,10 @@ crate::named_counters! {
         Injected = "injected", EndToEnd;
         /// The socket that carries the cable lost the frame.
         Transport = "transport", EndToEnd;
+        /// The interface at an attached port was down, without a carrier or removed.
+        InterfaceDown = "interface_down", EndToEnd;
+        /// The frame is longer than the MTU of the interface at an attached port permits.
+        InterfaceMtu = "interface_mtu", EndToEnd;
         /// A link packet with a wrong LPCRC.
         Lpcrc = "lpcrc", Link;
         /// A link packet of unknown operation or for a lane that is not operational.

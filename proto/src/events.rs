@@ -64,6 +64,20 @@ pub enum Direction {
     Rx,
 }
 
+/// Why an interface of the host, or the cable to another program, cannot send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CarrierLoss {
+    /// It is switched off.
+    Down,
+    /// Its link has no carrier.
+    NoCarrier,
+    /// There is no such interface.
+    Removed,
+    /// No program is at the other end, or it does not read.
+    NoPeer,
+}
+
 /// The kinds of event, each with its details.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "ev", rename_all = "kebab-case")]
@@ -173,6 +187,23 @@ pub enum EventKind {
         sl: ServiceLevel,
         /// The CCTI that it reached.
         ccti: u64,
+    },
+    /// The interface at an attached port can no longer send, or the cause has changed.
+    CarrierDown {
+        /// Why it cannot send.
+        cause: CarrierLoss,
+    },
+    /// The interface at an attached port can send again.
+    CarrierUp {
+        /// For how long it could not.
+        away: Duration,
+        /// Frames to it that were dropped in this time.
+        dropped: u64,
+    },
+    /// The MTU of the interface at an attached port has changed.
+    InterfaceMtu {
+        /// The new MTU: octets of the longest payload of a frame.
+        mtu: Bytes,
     },
     /// A queue pair entered the error state.
     QueuePairError {

@@ -20,6 +20,8 @@ mod objects;
 #[path = "lab/place.rs"]
 #[allow(dead_code, reason = "the tests of seeing.rs use more of it")]
 mod place;
+#[path = "lab/programs.rs"]
+mod programs;
 #[path = "lab/rights.rs"]
 mod rights;
 #[path = "lab/tcp.rs"]

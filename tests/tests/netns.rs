@@ -13,6 +13,8 @@ mod attach;
 mod census;
 #[path = "netns/ecn.rs"]
 mod ecn;
+#[path = "netns/follow.rs"]
+mod follow;
 #[path = "live/hostile.rs"]
 #[allow(dead_code, reason = "laboratory.rs asks it for the ports of daemons")]
 mod hostile;

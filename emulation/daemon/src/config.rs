@@ -144,6 +144,7 @@ impl DaemonConfig {
     pub fn check(&self) -> Result<(), DaemonError> {
         let own: Vec<usize> = self.own_nodes().collect();
         let beyond = self.hosts.iter().find(|host| **host >= self.processes);
+        let has_interface = self.wiring.attached.iter().any(|attached| attached.socket.is_none());
         let foreign = self.interfaces.iter().find(|face| !own.contains(&face.at.node));
         let wrong = if self.process >= self.processes {
             format!("process {} of {}", self.process, self.processes)
@@ -156,7 +157,7 @@ impl DaemonConfig {
             format!("datagram_max is above {DATAGRAM_LIMIT}")
         } else if self.carrier == Carrier::Unix && self.socket_dir.is_none() {
             "carrier \"unix\" needs socket_dir".to_owned()
-        } else if self.carrier != Carrier::Packet && !self.wiring.attached.is_empty() {
+        } else if self.carrier != Carrier::Packet && has_interface {
             "interfaces can be attached with carrier \"packet\" only".to_owned()
         } else if let Some(face) = foreign {
             format!("interface {} is at a port of another process", face.name)

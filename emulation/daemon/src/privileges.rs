@@ -9,6 +9,7 @@ use crate::error::{Context, DaemonError};
 pub use caps::Capability;
 use caps::errors::CapsError;
 use caps::{CapSet, CapsHashSet};
+use std::os::fd::RawFd;
 
 /// The names of those of `rights` that the calling thread does not have, for example `CAP_NET_RAW`.
 pub fn missing(rights: &[Capability]) -> Vec<String> {
@@ -22,17 +23,17 @@ const FOR_THE_DATA_PLANE: [Capability; 3] =
 
 /// Reduces this process's rights to those that the start of the data plane needs, and blocks every way to more: no
 /// program that this process might start gets a right that it does not have, and the kernel refuses to start one
-/// ([`calls`]).
+/// ([`calls`]). Only the sockets `rebound` can be bound again, which needs no right.
 ///
 /// # Errors
 /// If the kernel refuses.
-pub(crate) fn shrink() -> Result<(), DaemonError> {
+pub(crate) fn shrink(rebound: &[RawFd]) -> Result<(), DaemonError> {
     const STEP: &str = "cannot give up rights";
     nix::sys::prctl::set_no_new_privs().context("no_new_privs").context(STEP)?;
     // Without CAP_SETPCAP the bounding set stays, which no_new_privs has made harmless.
     let _ = caps::clear(None, CapSet::Bounding);
     keep(&FOR_THE_DATA_PLANE).context("capset").context(STEP)?;
-    calls::refuse().context("seccomp").context(STEP)
+    calls::refuse(rebound).context("seccomp").context(STEP)
 }
 
 /// Gives up all rights of the calling thread, which is always permitted.
@@ -66,7 +67,7 @@ mod tests {
     fn a_thread_that_gives_up_its_rights_has_none_and_others_keep_theirs() {
         let before = status("CapEff");
         let inside = std::thread::spawn(|| {
-            shrink().expect("dropping rights is always permitted");
+            shrink(&[]).expect("dropping rights is always permitted");
             let left = status("CapEff");
             drop_all();
             let none = ["CapEff", "CapPrm", "CapInh", "CapAmb"].map(status);

@@ -107,7 +107,7 @@ fn prepare(
     let admin = config.admin.as_ref().map(|admin| AdminSockets::open(admin, config.bind));
     let admin = admin.transpose().context("no socket for administration")?;
     // Nothing after this needs a right, in particular not the handling of what sockets receive.
-    privileges::shrink()?;
+    privileges::shrink(&sockets.rebound())?;
     let fed = config.fed()?;
     Ok(Hosted { config, devices, sockets, admin, recorder, fed })
 }

@@ -6,8 +6,10 @@ use emulation::cable::Carrier;
 use emulation::cable::datagram::Peer;
 use emulation::cable::exchange::Sockets;
 use emulation::cable::exchange::packets::PortSocket;
+use emulation::cable::link_watch::LinkWatch;
 use emulation::cable::namespace::within;
 use emulation::cable::packet_socket::PacketSocket;
+use emulation::cable::peer_socket::PeerSocket;
 use emulation::cable::{udp, unix};
 use emulation::clock::monotonic_ns;
 use emulation::timer;
@@ -34,7 +36,9 @@ pub fn open(config: &DaemonConfig) -> io::Result<Sockets> {
     if let Some(octets) = config.receive_buffer {
         socket.shrink_receive_buffer(octets)?;
     }
-    Ok(Sockets::Datagrams(socket))
+    let programs = to_programs(config)?;
+    let is_plain = programs.is_empty();
+    Ok(if is_plain { Sockets::Datagrams(socket) } else { Sockets::Mixed(socket, programs) })
 }
 
 /// Parses the addresses of all processes.
@@ -54,6 +58,22 @@ pub fn peers(config: &DaemonConfig, addresses: &[String]) -> Result<Vec<Peer>, D
     };
     let parse = |address: &String| peer(address).context(address);
     addresses.iter().map(parse).collect()
+}
+
+/// Opens the socket of every port of this process that has a cable to another program.
+fn to_programs(config: &DaemonConfig) -> io::Result<Vec<PortSocket>> {
+    let mut sockets = Vec::new();
+    for (device, node) in config.own_nodes().enumerate() {
+        for attached in config.wiring.attached.iter().filter(|attached| attached.at.node == node) {
+            let Some(pair) = &attached.socket else { continue };
+            let socket = PeerSocket::open(pair).map_err(|error| {
+                let what = format!("port {}: {error}", config.wiring.end_name(attached.at));
+                io::Error::new(error.kind(), what)
+            })?;
+            sockets.push(PortSocket { device, port: attached.at.port, socket: socket.into() });
+        }
+    }
+    Ok(sockets)
 }
 
 /// Opens a packet socket on every interface that `config` names.
@@ -79,9 +99,14 @@ fn on_interfaces(config: &DaemonConfig) -> io::Result<Sockets> {
         } else if attached.is_some() {
             socket = socket.with_ring()?;
         }
-        Ok(PortSocket { device, port: face.at.port, socket })
+        Ok(PortSocket { device, port: face.at.port, socket: socket.into() })
     };
-    config.interfaces.iter().map(open).collect::<io::Result<_>>().map(Sockets::Packets)
+    let mut ports = config.interfaces.iter().map(open).collect::<io::Result<Vec<_>>>()?;
+    ports.extend(to_programs(config)?);
+    // Attached interfaces are in the namespace of this process.
+    let is_attached = |face: &PortInterface| face.namespace.is_none();
+    let watch = config.interfaces.iter().any(is_attached).then(LinkWatch::here).transpose()?;
+    Ok(Sockets::Packets(ports, watch))
 }
 
 /// Opens a send ring, unless another socket keeps it for longer than [`RING_WITHIN_NS`].

@@ -41,19 +41,7 @@ impl Peer {
         let octets = unsafe {
             std::slice::from_raw_parts(self.0.as_ptr().cast::<u8>(), self.0.len() as usize)
         };
-        significant(octets)
-    }
-}
-
-/// A socket address without padding, which the kernel and `bind` fill differently.
-fn significant(address: &[u8]) -> &[u8] {
-    let Some(family) = address.first_chunk::<2>() else { return &[] };
-    match i32::from(u16::from_ne_bytes(*family)) {
-        libc::AF_INET => &address[..address.len().min(8)],
-        _ => {
-            let end = address.iter().rposition(|octet| *octet != 0).map_or(0, |last| last + 1);
-            &address[..end]
-        }
+        socket_calls::significant(octets)
     }
 }
 
@@ -104,11 +92,7 @@ impl DatagramSocket {
     /// The same counter as SO_RXQ_OVFL, but read directly, so that it includes datagrams dropped after the last
     /// one that was received.
     pub fn overflows(&self) -> u32 {
-        const DROPS: usize = 8;
-        // SAFETY: the option is an array of 32-bit numbers.
-        let info: io::Result<[u32; DROPS + 1]> =
-            unsafe { socket_calls::option(&self.socket, libc::SOL_SOCKET, libc::SO_MEMINFO) };
-        info.map_or(0, |info| info[DROPS])
+        socket_calls::overflows(&self.socket)
     }
 
     /// Sends the first [`BATCH`] of `batch` in one call. Returns how many were sent.
@@ -129,13 +113,8 @@ impl DatagramSocket {
             header.msg_namelen = size_of_val(name) as libc::socklen_t;
         };
         let each = |header: &libc::msghdr, name: &libc::sockaddr_storage, octets: &[u8]| {
-            let length = (header.msg_namelen as usize).min(size_of_val(name));
-            // SAFETY: `name` has at least `length` octets, initialised to zero or by the kernel.
-            let name = unsafe {
-                std::slice::from_raw_parts(std::ptr::from_ref(name).cast::<u8>(), length)
-            };
             let cut = header.msg_flags & libc::MSG_TRUNC != 0;
-            each(Received { source: significant(name), octets, cut });
+            each(Received { source: socket_calls::source(header, name), octets, cut });
         };
         let room = (self.room.as_mut_slice(), DATAGRAM_LIMIT);
         // SAFETY: `attach` has each header point to its name.

@@ -9,14 +9,18 @@ use super::FrameTally;
 use super::datagram::{BATCH, Buffers, DatagramSocket, Peer};
 use super::inbox::{Accepted, Inbox, ReceivedLine, Rejected};
 use super::lines::{Destination, Lines, Outgoing};
+use super::link_watch::LinkWatch;
 use super::outbox::{Outbox, SendCounts, SentLine};
 use crate::clock::Clock;
-use packets::{PortSocket, PortSockets};
+use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
+use packets::{FrameSocket, InterfaceEvent, PortSocket, PortSockets};
+use proto::events::CarrierLoss;
 use proto::frame::{Frame, FramePool};
+use proto::ids::PortNumber;
 use proto::units::Instant;
 use serde::{Deserialize, Serialize};
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 
 /// Default limit of a bundle of frames, in octets: a datagram that loopback carries without fragments.
 pub const DATAGRAM_MAX: usize = 60_000;
@@ -51,12 +55,35 @@ pub struct OutsideTally {
     pub sent: FrameTally,
     /// Frames given up because the interface did not accept them.
     pub unsent: FrameTally,
+    /// Frames dropped because the interface was down, without a carrier or removed.
+    #[serde(default)]
+    pub away: FrameTally,
+    /// Frames dropped because they are longer than the interface's MTU permits.
+    #[serde(default)]
+    pub too_long: FrameTally,
     /// Frames received before the stop.
     pub received: FrameTally,
     /// Frames received after the stop.
     pub drained: FrameTally,
     /// Frames that the kernel dropped because a receive buffer was full.
     pub overflows: u64,
+}
+
+/// The state of an attached interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AttachedReading {
+    /// Index of the device among the worker's devices.
+    pub device: usize,
+    /// The port there.
+    pub port: PortNumber,
+    /// Why the interface cannot send; `None` if it can.
+    pub loss: Option<CarrierLoss>,
+    /// Its MTU in octets, if known.
+    pub mtu: Option<usize>,
+    /// Frames dropped because it could not send.
+    pub away: FrameTally,
+    /// Frames dropped because they are longer than its MTU permits.
+    pub too_long: FrameTally,
 }
 
 /// The identity of a run on the cables, and how frames cross them.
@@ -79,16 +106,30 @@ pub struct Session {
 pub enum Sockets {
     /// One datagram socket for all lines.
     Datagrams(DatagramSocket),
-    /// One packet socket for each port.
-    Packets(Vec<PortSocket>),
+    /// One datagram socket for all lines of the fabric, and one socket for each port with another program.
+    Mixed(DatagramSocket, Vec<PortSocket>),
+    /// One packet socket for each port, and what reports the state of attached interfaces.
+    Packets(Vec<PortSocket>, Option<LinkWatch>),
 }
 
 impl Sockets {
     /// The address that peers send to; packet sockets need none.
     pub fn address(&self) -> String {
         match self {
-            Sockets::Datagrams(socket) => socket.address().to_owned(),
-            Sockets::Packets(ports) => format!("{} interfaces", ports.len()),
+            Sockets::Datagrams(socket) | Sockets::Mixed(socket, _) => socket.address().to_owned(),
+            Sockets::Packets(ports, _) => format!("{} interfaces", ports.len()),
+        }
+    }
+
+    /// The sockets that are bound again when an attached interface is made again.
+    pub fn rebound(&self) -> Vec<RawFd> {
+        match self {
+            Sockets::Packets(ports, Some(_)) => {
+                let is_packet =
+                    |port: &&PortSocket| matches!(port.socket, FrameSocket::Interface(_));
+                ports.iter().filter(is_packet).map(|port| port.socket.as_fd().as_raw_fd()).collect()
+            }
+            Sockets::Packets(_, None) | Sockets::Mixed(..) | Sockets::Datagrams(_) => Vec::new(),
         }
     }
 }
@@ -109,8 +150,54 @@ enum Sender {
         outbox: Outbox,
         /// The kernel's count of dropped datagrams when the run began.
         overflows_before: u32,
+        /// The sockets to other programs, if there are any.
+        outside: Option<Box<Outside>>,
     },
     Packets(PortSockets),
+}
+
+/// Sockets to other programs beside the datagram socket.
+#[derive(Debug)]
+struct Outside {
+    ports: PortSockets,
+    /// Ready when one of all sockets is.
+    ready: Epoll,
+}
+
+impl Outside {
+    fn new(
+        sockets: Vec<PortSocket>,
+        datagrams: &DatagramSocket,
+        session: &Session,
+        lines: &Lines,
+    ) -> io::Result<Outside> {
+        let session = Session { bare: true, ..session.clone() };
+        let ports = PortSockets::new(sockets, None, &session, lines)?;
+        ports.check(lines.all_outgoing().filter(|line| line.to == Destination::Outside))?;
+        let ready = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
+        for socket in [datagrams.as_fd(), ports.as_fd()] {
+            ready.add(socket, EpollEvent::new(EpollFlags::EPOLLIN, 0))?;
+        }
+        Ok(Outside { ports, ready })
+    }
+}
+
+impl Sender {
+    /// The sockets with one port each.
+    fn ports(&self) -> Option<&PortSockets> {
+        match self {
+            Sender::Packets(packets) => Some(packets),
+            Sender::Datagrams { outside, .. } => outside.as_ref().map(|outside| &outside.ports),
+        }
+    }
+
+    /// The same, to change them.
+    fn ports_mut(&mut self) -> Option<&mut PortSockets> {
+        match self {
+            Sender::Packets(packets) => Some(packets),
+            Sender::Datagrams { outside, .. } => outside.as_mut().map(|outside| &mut outside.ports),
+        }
+    }
 }
 
 impl Exchange {
@@ -121,21 +208,36 @@ impl Exchange {
     pub fn new(sockets: Sockets, session: Session, lines: &Lines) -> io::Result<Exchange> {
         let inbox = Inbox::new(session.epoch, &session.peers, lines.count());
         let sender = match sockets {
-            Sockets::Packets(ports) => Sender::Packets(PortSockets::new(ports, &session, lines)?),
-            Sockets::Datagrams(socket) => {
-                let Session { epoch, peers, datagram_max, .. } = session;
-                let outbox = Outbox::new(epoch, datagram_max, peers, lines.count());
-                Sender::Datagrams { overflows_before: socket.overflows(), socket, outbox }
+            Sockets::Packets(ports, watch) => {
+                let ports = PortSockets::new(ports, watch, &session, lines)?;
+                ports.check(lines.all_outgoing().filter(|line| line.is_by_socket()))?;
+                Sender::Packets(ports)
+            }
+            Sockets::Datagrams(socket) => Exchange::datagrams(socket, None, session, lines),
+            Sockets::Mixed(socket, ports) => {
+                let outside = Outside::new(ports, &socket, &session, lines)?;
+                Exchange::datagrams(socket, Some(Box::new(outside)), session, lines)
             }
         };
         Ok(Exchange { sender, inbox, pool: FramePool::default() })
+    }
+
+    fn datagrams(
+        socket: DatagramSocket,
+        outside: Option<Box<Outside>>,
+        session: Session,
+        lines: &Lines,
+    ) -> Sender {
+        let Session { epoch, peers, datagram_max, .. } = session;
+        let outbox = Outbox::new(epoch, datagram_max, peers, lines.count());
+        Sender::Datagrams { overflows_before: socket.overflows(), socket, outbox, outside }
     }
 
     /// Whether every frame carries the instant at which its last bit left. Without stamps a frame that is sent
     /// early arrives early.
     pub(crate) const fn is_stamped(&self) -> bool {
         match &self.sender {
-            Sender::Datagrams { .. } => true,
+            Sender::Datagrams { outside, .. } => outside.is_none(),
             Sender::Packets(packets) => !packets.bare,
         }
     }
@@ -144,9 +246,15 @@ impl Exchange {
     pub fn send(&mut self, line: &Outgoing, frame: Frame, stamp: Instant) {
         match &mut self.sender {
             Sender::Packets(packets) => packets.send(line, frame, stamp, &mut self.pool),
-            Sender::Datagrams { outbox, .. } => {
-                if let Destination::Process(process) = line.to {
-                    outbox.put(line, process, &frame, stamp);
+            Sender::Datagrams { outbox, outside, .. } => {
+                match (line.to, outside) {
+                    (Destination::Process(process), _) => {
+                        outbox.put(line, process, &frame, stamp);
+                    }
+                    (Destination::Outside, Some(outside)) => {
+                        return outside.ports.send(line, frame, stamp, &mut self.pool);
+                    }
+                    _ => {}
                 }
                 self.pool.recycle(frame);
             }
@@ -161,7 +269,12 @@ impl Exchange {
     /// Sends queued frames as far as the receivers accept them.
     pub fn flush(&mut self) {
         match &mut self.sender {
-            Sender::Datagrams { socket, outbox, .. } => outbox.flush(socket),
+            Sender::Datagrams { socket, outbox, outside, .. } => {
+                outbox.flush(socket);
+                if let Some(outside) = outside {
+                    outside.ports.flush(&mut self.pool);
+                }
+            }
             Sender::Packets(packets) => packets.flush(&mut self.pool),
         }
     }
@@ -169,7 +282,9 @@ impl Exchange {
     /// Whether queued frames could not be sent yet.
     pub fn waiting(&self) -> bool {
         match &self.sender {
-            Sender::Datagrams { outbox, .. } => outbox.waiting(),
+            Sender::Datagrams { outbox, outside, .. } => {
+                outbox.waiting() || outside.as_ref().is_some_and(|outside| outside.ports.waiting())
+            }
             Sender::Packets(packets) => packets.waiting(),
         }
     }
@@ -179,10 +294,25 @@ impl Exchange {
         let Exchange { sender, inbox, pool } = self;
         match sender {
             Sender::Packets(packets) => packets.receive(inbox, pool, deliver),
-            Sender::Datagrams { socket, .. } => drain(|| {
-                socket.receive(|datagram| inbox.accept(datagram, lines, pool, &mut deliver))
-            }),
+            Sender::Datagrams { socket, outside, .. } => {
+                let count = drain(|| {
+                    socket.receive(|datagram| inbox.accept(datagram, lines, pool, &mut deliver))
+                });
+                let ports = outside.as_mut().map(|outside| &mut outside.ports);
+                count + ports.map_or(0, |ports| ports.receive(inbox, pool, deliver))
+            }
         }
+    }
+
+    /// The oldest event of an attached interface that has not been read: device, port, kind.
+    pub(crate) fn poll_event(&mut self) -> Option<InterfaceEvent> {
+        self.sender.ports_mut()?.poll_event()
+    }
+
+    /// Replaces `readings` by the state of all attached interfaces.
+    pub(crate) fn read_attached(&self, readings: &mut Vec<AttachedReading>) {
+        readings.clear();
+        readings.extend(self.sender.ports().into_iter().flat_map(PortSockets::attached));
     }
 
     /// Counts frames that arrive from now on as having been on the cables at the stop.
@@ -193,7 +323,13 @@ impl Exchange {
     /// Frames known to be lost so far: gaps in the sequence numbers, or without stamps the drops that the kernel
     /// counts.
     pub fn lost(&self) -> u64 {
-        if self.is_stamped() { self.inbox.lost } else { self.overflows() }
+        match &self.sender {
+            Sender::Packets(packets) if packets.bare => packets.overflows(),
+            Sender::Packets(_) => self.inbox.lost,
+            Sender::Datagrams { outside, .. } => {
+                self.inbox.lost + outside.as_ref().map_or(0, |outside| outside.ports.overflows())
+            }
+        }
     }
 
     /// Records and datagrams refused so far.
@@ -222,16 +358,22 @@ impl Exchange {
         let by_socket = |line: &&Outgoing| matches!(line.to, Destination::Process(_));
         match &self.sender {
             Sender::Packets(packets) => packets.account(&self.inbox, report),
-            Sender::Datagrams { socket, outbox, .. } => ExchangeReport {
-                buffers: socket.buffers(),
-                sending: outbox.counts,
-                sent: lines
-                    .all_outgoing()
-                    .filter(by_socket)
-                    .map(|line| outbox.sent(line))
-                    .collect(),
-                ..report
-            },
+            Sender::Datagrams { socket, outbox, outside, .. } => {
+                let report = match outside {
+                    None => report,
+                    Some(outside) => {
+                        outside.ports.overflows();
+                        outside.ports.account(&self.inbox, report)
+                    }
+                };
+                let sent = lines.all_outgoing().filter(by_socket).map(|line| outbox.sent(line));
+                ExchangeReport {
+                    buffers: socket.buffers(),
+                    sending: outbox.counts,
+                    sent: sent.collect(),
+                    ..report
+                }
+            }
         }
     }
 }
@@ -239,6 +381,7 @@ impl Exchange {
 impl AsFd for Exchange {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match &self.sender {
+            Sender::Datagrams { outside: Some(outside), .. } => outside.ready.0.as_fd(),
             Sender::Datagrams { socket, .. } => socket.as_fd(),
             Sender::Packets(packets) => packets.as_fd(),
         }

@@ -83,6 +83,32 @@ impl Interfaces {
         self.ask(RouteNetlinkMessage::SetLink(message), 0)
     }
 
+    /// Switches the interface `name` off.
+    #[cfg(test)]
+    pub(crate) fn switch_off(&self, name: &str) -> io::Result<()> {
+        let mut message = LinkMessage::default();
+        message.header.change_mask = LinkFlags::Up;
+        message.attributes.push(LinkAttribute::IfName(name.to_owned()));
+        self.ask(RouteNetlinkMessage::SetLink(message), 0)
+    }
+
+    /// Changes the MTU of the interface `name`, in octets.
+    #[cfg(test)]
+    pub(crate) fn set_mtu(&self, name: &str, mtu: u32) -> io::Result<()> {
+        let mut message = LinkMessage::default();
+        message.attributes.push(LinkAttribute::IfName(name.to_owned()));
+        message.attributes.push(LinkAttribute::Mtu(mtu));
+        self.ask(RouteNetlinkMessage::SetLink(message), 0)
+    }
+
+    /// Removes the interface `name`; the other end of a pair goes with it.
+    #[cfg(test)]
+    pub(crate) fn remove(&self, name: &str) -> io::Result<()> {
+        let mut message = LinkMessage::default();
+        message.attributes.push(LinkAttribute::IfName(name.to_owned()));
+        self.ask(RouteNetlinkMessage::DelLink(message), 0)
+    }
+
     /// Adds an address with a prefix of `prefix` bits to the interface of this `index`.
     ///
     /// # Errors

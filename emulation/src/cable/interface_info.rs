@@ -32,14 +32,15 @@ pub struct InterfaceInfo {
     pub offloads: Vec<&'static str>,
 }
 
-/// Offloads by name, with the ethtool command that reads each. Source: linux/ethtool.h.
-const OFFLOADS: [(&str, u32); 6] = [
-    ("rx-checksumming", 0x14),
-    ("tx-checksumming", 0x16),
-    ("tcp-segmentation-offload", 0x1e),
-    ("generic-segmentation-offload", 0x23),
-    ("generic-receive-offload", 0x2b),
-    ("scatter-gather", 0x18),
+/// Offloads by name, with the ethtool command that reads each and its bits in the answer. Source: linux/ethtool.h.
+const OFFLOADS: [(&str, u32, u32); 7] = [
+    ("rx-checksumming", 0x14, u32::MAX),
+    ("tx-checksumming", 0x16, u32::MAX),
+    ("tcp-segmentation-offload", 0x1e, u32::MAX),
+    ("generic-segmentation-offload", 0x23, u32::MAX),
+    ("generic-receive-offload", 0x2b, u32::MAX),
+    ("large-receive-offload", 0x25, 1 << 15),
+    ("scatter-gather", 0x18, u32::MAX),
 ];
 /// Source: linux/sockios.h.
 const SIOCETHTOOL: libc::Ioctl = 0x8946;
@@ -67,7 +68,8 @@ fn describe(face: NetworkInterface) -> io::Result<InterfaceInfo> {
     ioctl(&socket, libc::SIOCGIFMTU, &mut request)?;
     // SAFETY: the call has written this member.
     let mtu = unsafe { request.ifr_ifru.ifru_mtu };
-    let is_on = |(_, command): &&(&str, u32)| is_on(&socket, &face.name, *command);
+    let is_on =
+        |(_, command, bits): &&(&str, u32, u32)| is_on(&socket, &face.name, *command, *bits);
     Ok(InterfaceInfo {
         index: face.index,
         is_up: face.is_up(),
@@ -76,13 +78,13 @@ fn describe(face: NetworkInterface) -> io::Result<InterfaceInfo> {
         mtu: usize::try_from(mtu).unwrap_or(0),
         mac: face.mac.map(|mac| mac.octets()),
         addresses: face.ips.iter().map(|network| (network.ip(), network.prefix())).collect(),
-        offloads: OFFLOADS.iter().filter(is_on).map(|(name, _)| *name).collect(),
+        offloads: OFFLOADS.iter().filter(is_on).map(|(name, ..)| *name).collect(),
         name: face.name,
     })
 }
 
 /// Whether an offload is on; false where the interface does not know it.
-fn is_on(socket: &Socket, name: &str, command: u32) -> bool {
+fn is_on(socket: &Socket, name: &str, command: u32, bits: u32) -> bool {
     /// `struct ethtool_value`.
     #[repr(C)]
     struct Value {
@@ -93,7 +95,7 @@ fn is_on(socket: &Socket, name: &str, command: u32) -> bool {
     let mut request = request(name);
     request.ifr_ifru.ifru_data = std::ptr::from_mut(&mut value).cast();
     // The kernel writes `data` through the pointer in `request`, and `value` outlives the call.
-    ioctl(socket, SIOCETHTOOL, &mut request).is_ok() && value.data != 0
+    ioctl(socket, SIOCETHTOOL, &mut request).is_ok() && value.data & bits != 0
 }
 
 /// A request about the interface `name`.

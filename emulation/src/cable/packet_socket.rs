@@ -60,6 +60,8 @@ pub enum ReceiveError {
     Cut,
     /// It needs an offload that is not implemented.
     Unfinished,
+    /// Another program than the peer sent it.
+    Foreign,
 }
 
 /// A received frame, or why it was not passed on.
@@ -72,6 +74,13 @@ pub struct ReceiveBuffers {
     control: Vec<auxiliary::Control>,
     /// Buffer for assembling segments.
     segment: Vec<u8>,
+}
+
+impl ReceiveBuffers {
+    /// The buffers for [`BATCH`] datagrams, and the octets of each.
+    pub(super) fn datagrams(&mut self) -> (&mut [u8], usize) {
+        (&mut self.octets, ROOM)
+    }
 }
 
 impl Default for ReceiveBuffers {
@@ -104,6 +113,8 @@ fn failed_at(interface: &str, what: &'static str) -> impl FnOnce(io::Error) -> i
 pub struct PacketSocket {
     socket: Socket,
     name: String,
+    /// The index of the interface that it is bound to.
+    index: u32,
     buffers: Buffers,
     ring: Option<Ring>,
     send_ring: Option<SendRing>,
@@ -131,17 +142,11 @@ impl PacketSocket {
             set.map_err(failed("the kernel lacks an option of packet sockets"))?;
         }
         set_option(&socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &1i32)?;
-        let membership = libc::packet_mreq {
-            mr_ifindex: index as i32,
-            mr_type: libc::PACKET_MR_PROMISC as u16,
-            mr_alen: 0,
-            mr_address: [0; 8],
-        };
-        set_option(&socket, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &membership)?;
+        set_option(&socket, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &promiscuous(index))?;
         bind(&socket, &all_frames(index)).map_err(failed("cannot listen"))?;
         let name = name.to_owned();
         let (ring, send_ring, cut) = (None, None, Cell::new(0));
-        Ok(PacketSocket { socket, name, buffers, ring, send_ring, cut })
+        Ok(PacketSocket { socket, name, index, buffers, ring, send_ring, cut })
     }
 
     /// Receives through a [`ring`], for interfaces with high rates. A ring takes 8 MiB, too much for the many
@@ -163,6 +168,45 @@ impl PacketSocket {
         let interface = interface(&self.name)?;
         self.send_ring = Some(SendRing::new(interface.index, interface.mtu)?);
         Ok(())
+    }
+
+    /// Binds to the interface of this index instead, and sends without a ring from now on. Needs no rights.
+    ///
+    /// # Errors
+    /// If there is no such interface.
+    pub(crate) fn rebind(&mut self, index: u32) -> io::Result<()> {
+        // An AF_XDP socket can be bound only once.
+        self.send_ring = None;
+        // Fails if the interface is gone, and its membership with it.
+        let old = promiscuous(self.index);
+        let _ = set_option(&self.socket, libc::SOL_PACKET, libc::PACKET_DROP_MEMBERSHIP, &old);
+        self.index = index;
+        let new = promiscuous(index);
+        set_option(&self.socket, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &new)?;
+        bind(&self.socket, &all_frames(index))
+    }
+
+    /// Forgets frames that were offered to [`PacketSocket::send`] and not sent; offer others next.
+    pub(crate) fn forget_unsent(&mut self) {
+        self.send_ring.take_if(|ring| !ring.forget_waiting());
+    }
+
+    /// Adapts the ring to a new MTU of the interface, in octets.
+    pub(crate) fn set_mtu(&mut self, mtu: usize) {
+        if let Some(ring) = &mut self.send_ring {
+            ring.set_mtu(mtu);
+        }
+    }
+
+    /// Reads and clears the error of the socket, for example that its interface went down.
+    pub(crate) fn clear_error(&self) {
+        // The interface's state comes by another way, and the next call reports any other error.
+        let _ = self.socket.take_error();
+    }
+
+    /// The index of the interface that it is bound to.
+    pub const fn index(&self) -> u32 {
+        self.index
     }
 
     /// The interface's name.
@@ -214,6 +258,7 @@ impl PacketSocket {
                 }
                 sent
             }
+            Sent::Down => Err(io::Error::from_raw_os_error(libc::ENETDOWN)),
             Sent::Broken => {
                 self.send_ring = None;
                 self.send_direct(batch)
@@ -304,6 +349,16 @@ pub(crate) fn has_no_room(error: &io::Error) -> bool {
 
 /// Frames bypass the queueing discipline, which would be a queue that the model does not have.
 const BYPASS: libc::c_int = libc::PACKET_QDISC_BYPASS;
+
+/// The membership for frames to all addresses at the interface `index`.
+fn promiscuous(index: u32) -> libc::packet_mreq {
+    libc::packet_mreq {
+        mr_ifindex: index as i32,
+        mr_type: libc::PACKET_MR_PROMISC as u16,
+        mr_alen: 0,
+        mr_address: [0; 8],
+    }
+}
 
 /// The address of all frames at the interface `index`.
 fn all_frames(index: u32) -> libc::sockaddr_ll {

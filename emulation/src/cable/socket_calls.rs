@@ -109,6 +109,35 @@ pub(super) unsafe fn receive<S>(
     count
 }
 
+/// The sender's address that the kernel put into `name`, as [`significant`].
+pub(super) fn source<'a>(header: &libc::msghdr, name: &'a libc::sockaddr_storage) -> &'a [u8] {
+    let length = (header.msg_namelen as usize).min(size_of_val(name));
+    // SAFETY: `name` has at least `length` octets, initialised to zero or by the kernel.
+    let name = unsafe { std::slice::from_raw_parts(std::ptr::from_ref(name).cast::<u8>(), length) };
+    significant(name)
+}
+
+/// A socket address without padding, which the kernel and `bind` fill differently.
+pub(super) fn significant(address: &[u8]) -> &[u8] {
+    let Some(family) = address.first_chunk::<2>() else { return &[] };
+    match i32::from(u16::from_ne_bytes(*family)) {
+        libc::AF_INET => &address[..address.len().min(8)],
+        _ => {
+            let end = address.iter().rposition(|octet| *octet != 0).map_or(0, |last| last + 1);
+            &address[..end]
+        }
+    }
+}
+
+/// Datagrams that the kernel dropped because the receive buffer was full, modulo 2^32.
+pub(super) fn overflows(socket: &Socket) -> u32 {
+    const DROPS: usize = 8;
+    // SAFETY: the option is an array of 32-bit numbers.
+    let info: io::Result<[u32; DROPS + 1]> =
+        unsafe { option(socket, libc::SOL_SOCKET, libc::SO_MEMINFO) };
+    info.map_or(0, |info| info[DROPS])
+}
+
 /// Sets an option of plain data.
 ///
 /// # Errors

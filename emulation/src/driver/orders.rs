@@ -4,6 +4,7 @@
 //! that gave an order.
 
 use super::{Beat, Supervisor, Worker};
+use crate::cable::exchange::AttachedReading;
 use crate::cable::impairment::{Impairer, Injected, ManualImpairment};
 use crate::frame_tap::FrameTap;
 use proto::counters::DeviceReading;
@@ -23,6 +24,8 @@ pub struct DeviceSnapshot {
     pub devices: Vec<DeviceReading>,
     /// Frames that impairments have hit so far.
     pub injected: Injected,
+    /// The state of attached interfaces.
+    pub attached: Vec<AttachedReading>,
 }
 
 /// Delivers the answer to an order, and must not block. An order that is not executed drops it.
@@ -94,6 +97,7 @@ impl Worker {
             device.read_to(depth, self.now, reading);
         }
         snapshot.beat = self.beat();
+        self.run.exchange.read_attached(&mut snapshot.attached);
         snapshot.injected = Injected::by(self.run.impairers.iter().flatten());
     }
 

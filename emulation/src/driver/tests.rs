@@ -106,10 +106,11 @@ impl Lab {
                 let socket = within(Some(std::path::Path::new(&path)), open).expect("a socket");
                 let (device, port) = if side == 0 { (device, 0) } else { (0, link as usize) };
                 let port = PortNumber::from_index(port);
+                let socket = socket.into();
                 sockets[side].push(PortSocket { device, port, socket });
             }
         }
-        let sockets = sockets.into_iter().map(Sockets::Packets).collect();
+        let sockets = sockets.into_iter().map(|ports| Sockets::Packets(ports, None)).collect();
         let lab = Lab { bare, sockets, ..Lab::udp([0, 0, 1], false) };
         Some((lab, namespaces))
     }

@@ -13,7 +13,7 @@ pub(crate) const FULL_MAX: u64 = 2_000;
 pub const LINES_MAX: usize = 250_000;
 
 /// Number of event kinds.
-const KINDS: usize = 15;
+const KINDS: usize = 18;
 
 /// Number, name and retention of an event kind in the log.
 #[derive(Clone, Copy, Debug)]
@@ -44,6 +44,9 @@ pub const fn kind_row(kind: &EventKind) -> KindRow {
         EventKind::Storm { .. } => (12, "storm", true),
         EventKind::StormOver { .. } => (13, "storm-over", true),
         EventKind::HeadroomAlarm { .. } => (14, "headroom-alarm", true),
+        EventKind::CarrierDown { .. } => (15, "carrier-down", true),
+        EventKind::CarrierUp { .. } => (16, "carrier-up", true),
+        EventKind::InterfaceMtu { .. } => (17, "interface-mtu", true),
     };
     KindRow { index, name, is_always_kept }
 }

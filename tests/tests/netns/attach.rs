@@ -82,9 +82,14 @@ impl Bench {
         self
     }
 
+    /// The file of namespace `of`.
+    pub fn path(&self, of: usize) -> String {
+        format!("/proc/{}/fd/{}", std::process::id(), self.namespaces[of].descriptor())
+    }
+
     /// A command line that runs in namespace `of`.
     pub fn command(&self, of: usize, line: &str) -> Command {
-        let path = format!("/proc/{}/fd/{}", std::process::id(), self.namespaces[of].descriptor());
+        let path = self.path(of);
         let mut command = Command::new("nsenter");
         command.arg(format!("--net={path}")).args(line.split_whitespace());
         command.stdin(Stdio::null());

@@ -18,6 +18,7 @@ use std::path::Path;
 #[macro_use]
 pub mod output;
 
+pub mod attached;
 pub mod calibration;
 pub mod compose;
 pub mod daemons;
@@ -158,11 +159,23 @@ pub fn remove_leftovers() {
 }
 
 /// Refuses attached interfaces of the host on a substrate that cannot reach them.
-fn refuse_attached(job: &Job<'_>) -> Result<(), LaunchError> {
-    match job.lab.fabric.wiring.attached.first() {
+fn refuse_interfaces(job: &Job<'_>) -> Result<(), LaunchError> {
+    match job.lab.fabric.wiring.attached.iter().find(|attached| attached.socket.is_none()) {
         None => Ok(()),
         Some(attached) => Err(LaunchError::config(format!(
             "interface {} can be attached on the backend netns only",
+            attached.interface
+        ))),
+    }
+}
+
+/// Refuses attached ports on a substrate that can reach neither interfaces nor programs of this host.
+fn refuse_attached(job: &Job<'_>) -> Result<(), LaunchError> {
+    refuse_interfaces(job)?;
+    match job.lab.fabric.wiring.attached.first() {
+        None => Ok(()),
+        Some(attached) => Err(LaunchError::config(format!(
+            "{} can be attached on the backends udp and netns only",
             attached.interface
         ))),
     }

@@ -13,6 +13,7 @@ mod journal;
 
 use super::daemons::{self, Cabling};
 use super::{Job, LaunchError, Outcome, Progress, interfaces, owner};
+use crate::attached::{self, Claims, remarks};
 use crate::error::OrHost;
 use daemon::PortInterface;
 use daemon::privileges::{self, Capability};
@@ -52,6 +53,7 @@ pub(crate) fn run(
 
 /// Namespaces, interfaces and their journal, which are removed on drop.
 pub(crate) struct LabNetwork {
+    _claims: Claims,
     _journal: Journal,
     _network: Network,
 }
@@ -66,6 +68,8 @@ impl LabNetwork {
         let bare = job.lab.fabric.technology == Technology::Ethernet;
         refuse_unsupported(wiring, bare)?;
         obtain_rights(wiring)?;
+        let claims = Claims::take(job)?;
+        remarks(wiring).iter().for_each(|remark| eprintln!("{remark}"));
         let mut journal =
             Journal::open(job.name, job.scratch).or_host("cannot write the journal of the lab")?;
         let stopwatch = Stopwatch::start();
@@ -83,7 +87,7 @@ impl LabNetwork {
         );
         let interfaces = network.interfaces.clone();
         let cabling = Cabling { carrier: Carrier::Packet, bare, interfaces };
-        Ok((LabNetwork { _journal: journal, _network: network }, cabling))
+        Ok((LabNetwork { _claims: claims, _journal: journal, _network: network }, cabling))
     }
 }
 
@@ -108,7 +112,7 @@ fn refuse_unsupported(wiring: &Wiring, bare: bool) -> Result<(), LaunchError> {
         return Err(LaunchError::config("attached interfaces carry only Ethernet"));
     }
     let known = interfaces::names();
-    let unknown = wiring.attached.iter().find(|one| !known.contains(&one.interface));
+    let unknown = attached::interfaces(wiring).find(|one| !known.contains(&one.interface));
     unknown.map_or(Ok(()), |attached| {
         let hint = did_you_mean(&attached.interface, known.iter().map(String::as_str));
         let what = format!("this host has no interface {:?}: {hint}", attached.interface);
@@ -123,7 +127,7 @@ fn obtain_rights(wiring: &Wiring) -> Result<(), LaunchError> {
         return Ok(());
     }
     let names = missing.join(", ");
-    if let Some(attached) = wiring.attached.first() {
+    if let Some(attached) = attached::interfaces(wiring).next() {
         return Err(LaunchError::host(format!(
             "attaching interface {} needs {names}, which this process does not have: run as root",
             attached.interface
@@ -170,7 +174,7 @@ impl Network {
                 interfaces.push(PortInterface { at, namespace: Some(path), name });
             }
         }
-        interfaces.extend(wiring.attached.iter().map(|attached| PortInterface {
+        interfaces.extend(attached::interfaces(wiring).map(|attached| PortInterface {
             at: attached.at,
             namespace: None,
             name: attached.interface.clone(),

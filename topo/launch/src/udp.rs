@@ -1,7 +1,7 @@
 //! The substrate `udp`: daemons on this host, joined by datagrams over loopback, on the wall clock.
 
 use super::daemons::{self, Cabling};
-use super::{Job, LaunchError, Outcome, Progress, refuse_attached};
+use super::{Job, LaunchError, Outcome, Progress, refuse_interfaces};
 
 /// Runs a job.
 ///
@@ -11,6 +11,6 @@ pub(crate) fn run(
     job: &Job<'_>,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Outcome, LaunchError> {
-    refuse_attached(job)?;
+    refuse_interfaces(job)?;
     daemons::run(job, Cabling::on_loopback(job), progress)
 }

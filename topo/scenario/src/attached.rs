@@ -1,16 +1,18 @@
-//! Attached ports: switch ports that are cabled to interfaces of this host.
+//! Attached ports: switch ports that are cabled to interfaces of this host or to other programs.
 
-use emulation::wiring::{End, Sending};
+use emulation::wiring::{End, Sending, SocketPair};
 use proto::params::{FromValue, Value};
 use proto::units::{BitRate, Bytes};
 
-/// A port of a switch with an interface of this host at it.
+/// A port of a switch with an interface of this host at it, or another program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AttachedPort {
     /// The port.
     pub at: End,
-    /// The interface's name.
+    /// The interface's name, or a name for people of the cable to another program.
     pub interface: String,
+    /// The cable to another program. Relative paths are in the folder of the run.
+    pub socket: Option<SocketPair>,
     /// The port's rate.
     pub rate: BitRate,
     /// The largest payload of a frame there.

@@ -133,7 +133,9 @@ fn wiring(scenario: &Scenario) -> Wiring {
 fn attached(port: &AttachedPort) -> Attached {
     let full = frames::full_frame(Technology::Ethernet, ETHERNET_MTU);
     let (at, interface) = (port.at, port.interface.clone());
-    Attached { at, interface, frame_time: full.time_at(port.rate), send: port.send }
+    let frame_time = full.time_at(port.rate);
+    let (socket, mtu, send) = (port.socket.clone(), port.mtu, port.send);
+    Attached { at, interface, socket, frame_time, mtu, send }
 }
 
 /// Lanes that must lose nothing, even where the scenario takes away what keeps them so.

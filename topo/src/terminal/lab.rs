@@ -2,7 +2,7 @@
 
 use super::table::table;
 use clap::ValueEnum;
-use daemon::admin::view::{Counters, FlowCounters, LaneCounters, PortCounters};
+use daemon::admin::view::{AttachedStatus, Counters, FlowCounters, LaneCounters, PortCounters};
 use launch::lab::LabRecord;
 use launch::lab::folder::DaemonRecord;
 use serde::Serialize;
@@ -32,6 +32,8 @@ pub struct LabLine {
     pub lost: u64,
     /// Frames lost by injected faults.
     pub injected_lost: u64,
+    /// The ports attached to interfaces of the host.
+    pub attached: Vec<AttachedStatus>,
     /// Its daemons.
     pub processes: Vec<DaemonRecord>,
 }
@@ -74,7 +76,33 @@ pub fn labs(lines: &BTreeMap<String, LabLine>) -> String {
             line.lost.to_string(),
         ]
     });
-    table(&header, 3..header.len(), rows)
+    let labs = table(&header, 3..header.len(), rows);
+    let attached = attached(lines);
+    if attached.is_empty() { labs } else { format!("{labs}\n{attached}") }
+}
+
+/// A table of attached ports; empty without such ports.
+fn attached(lines: &BTreeMap<String, LabLine>) -> String {
+    let ports: Vec<_> = lines
+        .iter()
+        .flat_map(|(lab, line)| line.attached.iter().map(move |one| (lab, one)))
+        .collect();
+    if ports.is_empty() {
+        return String::new();
+    }
+    let header = ["lab", "port", "interface", "state", "MTU", "dropped: away", "too long"];
+    let rows = ports.into_iter().map(|(lab, one)| {
+        vec![
+            lab.clone(),
+            one.port.clone(),
+            one.interface.clone(),
+            one.state.clone(),
+            one.mtu.map_or("–".to_owned(), |mtu| mtu.to_string()),
+            one.interface_down.to_string(),
+            one.interface_mtu.to_string(),
+        ]
+    });
+    table(&header, 4..header.len(), rows)
 }
 
 /// A table of counters.

@@ -1,11 +1,13 @@
 //! The JSON of the administration, with the names that operators use. Clients use these types too.
 
 use super::ProcessInfo;
+use emulation::cable::exchange::AttachedReading;
 use emulation::cable::impairment::Injected;
 use emulation::driver::orders::DeviceSnapshot;
 use emulation::timer::Priority;
 use emulation::wiring::{End, NodeKind};
-use proto::counters::{DeviceReading, FlowReading, Gauge, LaneReading, PortReading};
+use proto::counters::{DeviceReading, DropReason, FlowReading, Gauge, LaneReading, PortReading};
+use proto::events::CarrierLoss;
 use proto::ids::PortNumber;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -35,6 +37,26 @@ pub struct Status {
     pub lost: u64,
     /// Frames that impairments hit.
     pub injected: Injected,
+    /// The attached ports.
+    #[serde(default)]
+    pub attached: Vec<AttachedStatus>,
+}
+
+/// The state of an attached port.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AttachedStatus {
+    /// Its name, for example `leaf1:4`.
+    pub port: String,
+    /// The interface.
+    pub interface: String,
+    /// "up", or why the interface cannot send: "down", "no-carrier", "removed".
+    pub state: String,
+    /// The MTU of the interface in octets, if known.
+    pub mtu: Option<usize>,
+    /// Frames dropped because the interface could not send.
+    pub interface_down: u64,
+    /// Frames dropped because they are longer than its MTU permits.
+    pub interface_mtu: u64,
 }
 
 /// The counters of all devices of a daemon.
@@ -197,6 +219,7 @@ impl Status {
             late_p99_thousandths: beat.late_p99_thousandths,
             lost: beat.lost,
             injected: snapshot.injected,
+            attached: snapshot.attached.iter().map(|one| attached_status(info, one)).collect(),
         }
     }
 }
@@ -233,6 +256,25 @@ impl Counters {
             cleared_ps: None,
             nodes: devices.map(|(node, reading)| node_counters(info, *node, reading)).collect(),
         }
+        .with_attached(snapshot)
+    }
+
+    /// Adds the frames that were dropped at attached interfaces to the drops of their ports.
+    fn with_attached(mut self, snapshot: &DeviceSnapshot) -> Counters {
+        for reading in &snapshot.attached {
+            let node = self.nodes.get_mut(reading.device);
+            let Some(port) = node.and_then(|node| node.ports.get_mut(reading.port.index())) else {
+                continue;
+            };
+            let reasons = [
+                (DropReason::InterfaceDown, reading.away),
+                (DropReason::InterfaceMtu, reading.too_long),
+            ];
+            for (reason, tally) in reasons.into_iter().filter(|(_, tally)| tally.total() > 0) {
+                *port.drops.entry(reason.name().to_owned()).or_default() += tally.total();
+            }
+        }
+        self
     }
 
     /// The increase since `baseline`. Levels stay as they are.
@@ -295,6 +337,27 @@ impl FlowCounters {
         self.messages -= before.messages;
         self.completed -= before.completed;
         self.notes -= before.notes;
+    }
+}
+
+fn attached_status(info: &ProcessInfo, reading: &AttachedReading) -> AttachedStatus {
+    let at = End { node: info.nodes[reading.device], port: reading.port };
+    let wiring = &info.config.wiring;
+    let attached = wiring.attached.iter().find(|attached| attached.at == at);
+    let state = match reading.loss {
+        None => "up",
+        Some(CarrierLoss::Down) => "down",
+        Some(CarrierLoss::NoCarrier) => "no-carrier",
+        Some(CarrierLoss::Removed) => "removed",
+        Some(CarrierLoss::NoPeer) => "no-peer",
+    };
+    AttachedStatus {
+        port: wiring.end_name(at),
+        interface: attached.map_or_else(String::new, |attached| attached.interface.clone()),
+        state: state.to_owned(),
+        mtu: reading.mtu,
+        interface_down: reading.away.total(),
+        interface_mtu: reading.too_long.total(),
     }
 }
 

@@ -4,9 +4,13 @@
 //! version of a library does not end a run.
 
 use libc::*;
-use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, TargetArch, apply_filter};
+use seccompiler::{
+    BackendError, BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition,
+    SeccompFilter, SeccompRule, TargetArch, apply_filter,
+};
 use std::env::consts::ARCH;
 use std::io::Error;
+use std::os::fd::RawFd;
 
 /// By subject, the calls that are refused.
 const REFUSED: &[&[c_long]] = &[
@@ -26,17 +30,18 @@ const REFUSED: &[&[c_long]] = &[
     &[SYS_reboot, SYS_swapon, SYS_swapoff, SYS_settimeofday, SYS_clock_settime, SYS_adjtimex],
     &[SYS_sethostname],
     // Further ways to the network.
-    &[SYS_socket, SYS_connect, SYS_bind, SYS_listen],
+    &[SYS_socket, SYS_connect, SYS_listen],
 ];
 
-/// Makes the kernel refuse [`REFUSED`] to the calling thread and to the threads that it starts. Does nothing on a
-/// processor or kernel without seccomp filters.
+/// Makes the kernel refuse [`REFUSED`] to the calling thread and to the threads that it starts, and `bind` except for
+/// the sockets `rebound`. Does nothing on a processor or kernel without seccomp filters.
 ///
 /// # Errors
 /// If the kernel has filters and refuses this one.
-pub fn refuse() -> Result<(), seccompiler::Error> {
+pub fn refuse(rebound: &[RawFd]) -> Result<(), seccompiler::Error> {
     let Ok(processor) = TargetArch::try_from(ARCH) else { return Ok(()) };
-    let rules = REFUSED.iter().copied().flatten().map(|call| (*call, Vec::new())).collect();
+    let refused = REFUSED.iter().copied().flatten().map(|call| (*call, Vec::new()));
+    let rules = refused.chain([(SYS_bind, other_sockets(rebound)?)]).collect();
     let no = SeccompAction::Errno(EPERM as u32);
     let filter = SeccompFilter::new(rules, SeccompAction::Allow, no, processor);
     let program = filter.and_then(BpfProgram::try_from)?;
@@ -46,6 +51,15 @@ pub fn refuse() -> Result<(), seccompiler::Error> {
         Err(seccompiler::Error::Seccomp(error)) if is_unknown(&error) => Ok(()),
         applied => applied,
     }
+}
+
+/// The rule that a call is about a socket other than `rebound`; no rule means any call.
+fn other_sockets(rebound: &[RawFd]) -> Result<Vec<SeccompRule>, BackendError> {
+    let is_other = |socket: &RawFd| {
+        SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, *socket as u64)
+    };
+    let conditions = rebound.iter().map(is_other).collect::<Result<Vec<_>, _>>()?;
+    (!conditions.is_empty()).then(|| SeccompRule::new(conditions)).into_iter().collect()
 }
 
 #[cfg(test)]
@@ -68,7 +82,7 @@ mod tests {
         let inside = move || {
             let before = try_all();
             nix::sys::prctl::set_no_new_privs().expect("every kernel has it");
-            refuse().expect("filters or none");
+            refuse(&[]).expect("filters or none");
             (before, try_all())
         };
         let (before, after) = std::thread::spawn(inside).join().expect("no panic");
@@ -79,6 +93,27 @@ mod tests {
             assert_eq!(after, (Some(Errno::EPERM), Err(Errno::EPERM), denied, true));
         } else {
             eprintln!("SKIPPED: this kernel has no filters of system calls");
+        }
+    }
+
+    /// Binding a bound socket of the Internet is an invalid argument, which shows that the kernel has tried.
+    #[test]
+    fn only_the_sockets_of_attached_ports_can_be_bound_again() {
+        use nix::sys::socket::{SockaddrIn, bind};
+        use std::os::fd::AsRawFd;
+        let inside = || {
+            let sockets =
+                ["127.0.0.1:0"; 2].map(|at| std::net::TcpListener::bind(at).expect("one"));
+            let [first, second] = sockets.each_ref().map(AsRawFd::as_raw_fd);
+            nix::sys::prctl::set_no_new_privs().expect("every kernel has it");
+            refuse(&[first]).expect("filters or none");
+            [first, second].map(|socket| bind(socket, &SockaddrIn::new(127, 0, 0, 1, 0)).err())
+        };
+        let [first, second] = std::thread::spawn(inside).join().expect("no panic");
+        assert_eq!(first, Some(Errno::EINVAL));
+        if std::fs::read_to_string("/proc/self/status").is_ok_and(|text| text.contains("Seccomp:"))
+        {
+            assert_eq!(second, Some(Errno::EPERM));
         }
     }
 }

@@ -1,4 +1,5 @@
-//! A packet socket for every port: each cable is a pair of interfaces of its own.
+//! A socket for every port: on an interface, where each cable is a pair of interfaces of its own, or to another
+//! program.
 //!
 //! Ethernet frames are sent bare, so that any Ethernet device may be at the other end. InfiniBand packets are
 //! sent behind the shim in an EtherType for local experiments, one packet a frame.
@@ -7,19 +8,27 @@
 //! instant its last bit left; the frame arrives after the cable's delay. So the lateness of this process adds
 //! nothing, but that of the sender, which the sender measures, is passed on.
 
-use super::{ExchangeReport, OutsideTally, Session, drain};
+mod arrivals;
+mod attached;
+mod frame_socket;
+mod port;
+
+use super::{AttachedReading, ExchangeReport, OutsideTally, Session, drain};
 use crate::cable::FrameTally;
-use crate::cable::inbox::{Accepted, FRAME_MAX, Inbox, LineCounts};
+use crate::cable::inbox::{Accepted, Inbox, LineCounts};
 use crate::cable::interface::address_of;
-use crate::cable::lines::{Incoming, Lines, Outgoing};
+use crate::cable::lines::{Destination, Lines, Outgoing};
+use crate::cable::link_watch::LinkWatch;
 use crate::cable::outbox::{SendCounts, SentLine};
-use crate::cable::packet_socket::{
-    HEAD_MAX, OutgoingFrame, PacketSocket, ReceiveBuffers, ReceiveError, ReceivedFrame, Reception,
-    has_no_room,
-};
+use crate::cable::packet_socket::{HEAD_MAX, ReceiveBuffers, ReceiveError, Reception};
 use crate::clock::{Clock, monotonic_ns, realtime_ns};
+use arrivals::Arrivals;
+use attached::AttachedInterface;
+pub use frame_socket::FrameSocket;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
-use proto::frame::{Frame, FrameKind, FramePool, Integrity};
+use port::{Port, Waiting};
+use proto::events::EventKind;
+use proto::frame::{Frame, FramePool, Integrity};
 use proto::ids::PortNumber;
 use proto::units::Instant;
 use std::cell::Cell;
@@ -35,10 +44,10 @@ const ADDRESSES: usize = 12;
 const ETHERNET: usize = 14;
 /// Frames that may wait for one interface; those beyond are lost, and counted.
 const BACKLOG_MAX: usize = 4096;
-/// Age above which a time stamp of the kernel is not used.
-const AGE_MAX_NS: u64 = 1_000_000_000;
+/// The event data of the watch; those of ports are their places.
+const WATCH: u64 = u64::MAX;
 
-/// A socket on the interface of a port.
+/// The socket of a port.
 #[derive(Debug)]
 pub struct PortSocket {
     /// Index of the device among the worker's devices.
@@ -46,29 +55,11 @@ pub struct PortSocket {
     /// The port there.
     pub port: PortNumber,
     /// The socket.
-    pub socket: PacketSocket,
+    pub socket: FrameSocket,
 }
 
-/// A frame that waits to be sent, and the header before it.
-#[derive(Debug)]
-struct Waiting {
-    head: [u8; HEAD_MAX],
-    length: usize,
-    frame: Frame,
-}
-
-#[derive(Debug)]
-struct Port {
-    socket: PacketSocket,
-    out: Outgoing,
-    from: Incoming,
-    next_sequence: u32,
-    sent: FrameTally,
-    unsent: FrameTally,
-    queue: VecDeque<Waiting>,
-    /// Frames that the kernel dropped, as of the last query.
-    overflows: Cell<u64>,
-}
+/// An event of an attached interface: device, port, kind.
+pub(crate) type InterfaceEvent = (usize, PortNumber, EventKind);
 
 /// The packet sockets of a worker.
 #[derive(Debug)]
@@ -85,25 +76,43 @@ pub(super) struct PortSockets {
     active: Vec<usize>,
     counts: SendCounts,
     room: ReceiveBuffers,
+    /// Reports the state of attached interfaces.
+    watch: Option<LinkWatch>,
+    /// Events that have not been read yet.
+    events: VecDeque<InterfaceEvent>,
 }
 
 impl PortSockets {
-    /// Starts to carry the frames of `lines` in the run `session`.
+    /// Starts to carry the frames of `lines` in the run `session`. The state of attached interfaces comes from
+    /// `watch`; without it they are taken to be up.
     ///
     /// # Errors
-    /// If a port has no cable, a cable no socket, or the system refuses.
-    pub fn new(sockets: Vec<PortSocket>, session: &Session, lines: &Lines) -> io::Result<Self> {
+    /// If a port has no cable, or the system refuses.
+    pub fn new(
+        sockets: Vec<PortSocket>,
+        watch: Option<LinkWatch>,
+        session: &Session,
+        lines: &Lines,
+    ) -> io::Result<Self> {
         let ready = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
+        if let Some(watch) = &watch {
+            ready.add(watch, EpollEvent::new(EpollFlags::EPOLLIN, WATCH))?;
+        }
         let mut by_line = vec![None; lines.count()];
         let mut ports = Vec::with_capacity(sockets.len());
         for PortSocket { device, port, socket } in sockets {
-            let uncabled = || io::Error::other(format!("no cable at interface {}", socket.name()));
+            let uncabled = || {
+                let name = socket.interface().unwrap_or("of another program");
+                io::Error::other(format!("no cable at interface {name}"))
+            };
             let out = *lines.outgoing(device, port).ok_or_else(uncabled)?;
             let from = *lines.incoming(out.link, out.end.other()).ok_or_else(uncabled)?;
             ready.add(&socket, EpollEvent::new(EpollFlags::EPOLLIN, ports.len() as u64))?;
             by_line[out.index()] = Some(ports.len());
             socket.overflows();
+            let is_outside = out.to == Destination::Outside;
             ports.push(Port {
+                attached: is_outside.then(|| AttachedInterface::new(&socket)),
                 socket,
                 out,
                 from,
@@ -113,10 +122,6 @@ impl PortSockets {
                 queue: VecDeque::new(),
                 overflows: Cell::new(0),
             });
-        }
-        let mut by_socket = lines.all_outgoing().filter(|line| line.is_by_socket());
-        if by_socket.any(|line| by_line[line.index()].is_none()) {
-            return Err(io::Error::other("a cable has no interface"));
         }
         Ok(PortSockets {
             bare: session.bare,
@@ -128,7 +133,18 @@ impl PortSockets {
             active: Vec::new(),
             counts: SendCounts::default(),
             room: ReceiveBuffers::default(),
+            watch,
+            events: VecDeque::new(),
         })
+    }
+
+    /// Checks that each of these lines has a socket.
+    ///
+    /// # Errors
+    /// If one has none.
+    pub fn check<'a>(&self, mut lines: impl Iterator<Item = &'a Outgoing>) -> io::Result<()> {
+        let has_none = lines.any(|line| self.by_line[line.index()].is_none());
+        if has_none { Err(io::Error::other("a cable has no interface")) } else { Ok(()) }
     }
 
     /// Queues `frame` for the next flush.
@@ -136,6 +152,9 @@ impl PortSockets {
         let Some(place) = self.by_line[line.index()] else { return pool.recycle(frame) };
         let port = &mut self.ports[place];
         port.sent.count(&frame);
+        if port.attached.as_mut().is_some_and(|interface| interface.refuses(&frame)) {
+            return pool.recycle(frame);
+        }
         let mut head = [0; HEAD_MAX];
         let length = if self.bare {
             0
@@ -163,10 +182,10 @@ impl PortSockets {
 
     /// Sends queued frames as far as the interfaces accept them.
     pub fn flush(&mut self, pool: &mut FramePool) {
-        let PortSockets { ports, active, counts, .. } = self;
+        let PortSockets { ports, active, counts, clock, events, .. } = self;
         active.retain(|place| {
             let port = &mut ports[*place];
-            port.flush(counts, pool);
+            port.flush(counts, clock, events, pool);
             !port.queue.is_empty()
         });
     }
@@ -190,7 +209,10 @@ impl PortSockets {
         if count == 0 {
             return 0;
         }
-        let PortSockets { bare, clock, ports, room, .. } = self;
+        if events[..count].iter().any(|event| event.data() == WATCH) {
+            self.follow(pool);
+        }
+        let PortSockets { bare, clock, ports, room, events: reports, .. } = self;
         let mut arrivals = Arrivals {
             clock: *clock,
             inbox,
@@ -201,16 +223,35 @@ impl PortSockets {
         };
         let mut total = 0;
         for event in &events[..count] {
-            let Port { socket, from, .. } = &ports[event.data() as usize];
+            let Some(port) = ports.get_mut(event.data() as usize) else { continue };
+            let Port { socket, from, .. } = port;
+            if event.events().contains(EpollFlags::EPOLLERR) {
+                // An error that stays keeps the socket ready, and a receive ring never reads it.
+                socket.clear_error();
+            }
             let mut each = |inward: Reception<'_>| match inward {
                 Ok(inward) if *bare => arrivals.bare(*from, inward),
                 Ok(inward) => arrivals.shimmed(*from, inward),
                 Err(ReceiveError::Cut) => arrivals.inbox.refuse(|rejected| &mut rejected.oversize),
+                Err(ReceiveError::Foreign) => {
+                    arrivals.inbox.refuse(|rejected| &mut rejected.foreign);
+                }
                 Err(ReceiveError::Unfinished) => {
                     arrivals.inbox.refuse(|rejected| &mut rejected.unfinished);
                 }
             };
-            total += drain(|| socket.receive(room, &mut each));
+            let count = match socket {
+                FrameSocket::Interface(_) => drain(|| socket.receive(room, &mut each)),
+                // A program that floods its port gets one batch a turn, so that others get their turns.
+                FrameSocket::Peer(_) => socket.receive(room, &mut each),
+            };
+            total += count;
+            if count > 0
+                && let Some(attached) = &mut port.attached
+            {
+                let consequence = attached.find_peer(clock);
+                port.report(&consequence, reports);
+            }
         }
         total
     }
@@ -224,7 +265,15 @@ impl PortSockets {
             let LineCounts { received, drained, .. } = inbox.counts(port.from.index());
             let mut unsent = port.unsent;
             port.queue.iter().for_each(|waiting| unsent.count(&waiting.frame));
-            tally.sent = tally.sent.plus(port.sent.minus(unsent));
+            if let Some(AttachedInterface { away, too_long, .. }) = &port.attached {
+                tally.away = tally.away.plus(*away);
+                tally.too_long = tally.too_long.plus(*too_long);
+            }
+            let dropped = port
+                .attached
+                .as_ref()
+                .map_or(FrameTally::default(), |interface| interface.away.plus(interface.too_long));
+            tally.sent = tally.sent.plus(port.sent.minus(unsent.plus(dropped)));
             tally.unsent = tally.unsent.plus(unsent);
             tally.received = tally.received.plus(received);
             tally.drained = tally.drained.plus(drained);
@@ -239,6 +288,41 @@ impl PortSockets {
                 .then(|| outside.iter().fold(OutsideTally::default(), tally)),
             ..report
         }
+    }
+
+    /// The oldest event of an attached interface that has not been read.
+    pub fn poll_event(&mut self) -> Option<InterfaceEvent> {
+        self.events.pop_front()
+    }
+
+    /// The state of all attached interfaces.
+    pub fn attached(&self) -> impl Iterator<Item = AttachedReading> + '_ {
+        self.ports.iter().filter_map(|port| {
+            let interface = port.attached.as_ref()?;
+            Some(AttachedReading {
+                device: port.from.device,
+                port: port.from.port,
+                loss: interface.loss(),
+                mtu: interface.mtu(),
+                away: interface.away,
+                too_long: interface.too_long,
+            })
+        })
+    }
+
+    /// Takes the messages of the watch.
+    fn follow(&mut self, pool: &mut FramePool) {
+        let PortSockets { ports, active, clock, events, watch: Some(watch), .. } = self else {
+            return;
+        };
+        let now = clock.now();
+        watch.read(|news| {
+            for (place, port) in ports.iter_mut().enumerate() {
+                let consequence = port.follow(news, now, pool);
+                port.report(&consequence, events);
+                active.retain(|other| !consequence.drops || *other != place);
+            }
+        });
     }
 
     /// Reads the kernel's counters, which resets them.
@@ -257,76 +341,5 @@ impl AsFd for PortSockets {
     }
 }
 
-impl Port {
-    fn flush(&mut self, counts: &mut SendCounts, pool: &mut FramePool) {
-        while !self.queue.is_empty() {
-            let batch = self.queue.iter().map(|waiting| OutgoingFrame {
-                head: &waiting.head[..waiting.length],
-                octets: &waiting.frame.octets,
-            });
-            match self.socket.send(batch) {
-                Ok(sent) => {
-                    counts.datagrams += sent as u64;
-                    self.queue.drain(..sent).for_each(|waiting| pool.recycle(waiting.frame));
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if has_no_room(&error) => {
-                    counts.deferred += 1;
-                    return;
-                }
-                Err(_) => {
-                    counts.errors += 1;
-                    counts.unsent += 1;
-                    if let Some(Waiting { frame, .. }) = self.queue.pop_front() {
-                        self.unsent.count(&frame);
-                        pool.recycle(frame);
-                    }
-                }
-            }
-        }
-    }
-}
-
-/// Frames on the way from sockets to devices.
-struct Arrivals<'a, D> {
-    clock: Clock,
-    inbox: &'a mut Inbox,
-    pool: &'a mut FramePool,
-    deliver: D,
-    /// Both clocks at the same moment.
-    monotonic_ns: u64,
-    realtime_ns: u64,
-}
-
-impl<D: FnMut(Accepted)> Arrivals<'_, D> {
-    fn bare(&mut self, line: Incoming, inward: ReceivedFrame<'_>) {
-        let ReceivedFrame { octets, tag, at_ns } = inward;
-        if octets.len() < ETHERNET {
-            return self.inbox.refuse(|rejected| &mut rejected.truncated);
-        }
-        if octets.len() > FRAME_MAX {
-            return self.inbox.refuse(|rejected| &mut rejected.oversize);
-        }
-        let mut whole = self.pool.take();
-        let (addresses, rest) = octets.split_at(ADDRESSES);
-        whole.extend_from_slice(addresses);
-        if let Some(tag) = tag {
-            whole.extend_from_slice(&tag.octets());
-        }
-        whole.extend_from_slice(rest);
-        let frame = Frame::unchecked(FrameKind::Ethernet, whole);
-        self.inbox.accept_bare(line, &frame);
-        let age = at_ns.map_or(0, |at_ns| self.realtime_ns.saturating_sub(at_ns));
-        let age = if age > AGE_MAX_NS { 0 } else { age };
-        let left = self.clock.at_wall_ns(self.monotonic_ns - age);
-        (self.deliver)(Accepted { line, frame, arrived: left + line.delay });
-    }
-
-    fn shimmed(&mut self, line: Incoming, inward: ReceivedFrame<'_>) {
-        let octets = inward.octets;
-        if inward.tag.is_some() || octets.get(ADDRESSES..ETHERNET) != Some(&SHIM_ETHERTYPE) {
-            return self.inbox.refuse(|rejected| &mut rejected.foreign);
-        }
-        self.inbox.accept_from(line, &octets[ETHERNET..], self.pool, &mut self.deliver);
-    }
-}
+#[cfg(test)]
+mod tests;

@@ -19,6 +19,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 const ETHERNET: usize = 14;
 /// Octets of a slot, at most a page. Longer frames are sent by the packet socket.
 const PLACE: usize = 4_096;
+/// An address outside the memory of frames.
+const NOWHERE: u64 = 1 << 47;
 /// Frames in transmission at most; an interface with hardware of its own keeps them for a while.
 const PLACES: usize = 512;
 
@@ -54,6 +56,8 @@ pub enum Sent {
     None,
     /// The first so many frames must be sent in another way, and then [`SendRing::skip`] called.
     Otherwise(usize),
+    /// No frame was sent, since the interface is switched off.
+    Down,
     /// The ring can no longer be used.
     Broken,
 }
@@ -94,6 +98,12 @@ impl Queue {
     }
 }
 
+/// Octets of the longest frame that fits this MTU and a slot.
+const fn frame_max(mtu: usize) -> usize {
+    let frame = mtu.saturating_add(ETHERNET);
+    if frame < PLACE { frame } else { PLACE }
+}
+
 impl SendRing {
     /// Creates a ring on the interface `index` with this `mtu`, in the namespace of the calling thread.
     ///
@@ -131,7 +141,7 @@ impl SendRing {
         address.sxdp_ifindex = index;
         socket_calls::bind(&socket, &address)?;
         let free = (0..PLACES).collect();
-        let frame_max = PLACE.min(mtu + ETHERNET);
+        let frame_max = frame_max(mtu);
         let (put, taken, is_refused) = (0, 0, false);
         Ok(SendRing { socket, frames, waiting, gone, free, frame_max, put, taken, is_refused })
     }
@@ -157,6 +167,29 @@ impl SendRing {
             0 => Sent::None,
             count => Sent::Otherwise(count),
         }
+    }
+
+    /// Forgets the frames put in and not taken: the kernel skips their entries, which name no place from now on.
+    /// Returns false if too many such entries are left, because the kernel has not looked at the ring for long.
+    pub fn forget_waiting(&mut self) -> bool {
+        for number in (0..self.waits() as u32).map(|ahead| self.taken.wrapping_add(ahead)) {
+            let entry = self.waiting.entry::<libc::xdp_desc>(number);
+            // SAFETY: the kernel reads entries in calls on this socket only, and none is in progress.
+            let place = unsafe { entry.read() }.addr as usize / PLACE % PLACES;
+            let nowhere = libc::xdp_desc { addr: NOWHERE, len: 1, options: 0 };
+            // SAFETY: as before.
+            unsafe { entry.write(nowhere) };
+            self.free.push(place);
+        }
+        self.taken = self.put;
+        self.is_refused = false;
+        let behind = self.put.wrapping_sub(self.waiting.taken().load(Ordering::Acquire));
+        behind as usize <= PLACES / 2
+    }
+
+    /// Adapts to a new MTU of the interface, in octets.
+    pub const fn set_mtu(&mut self, mtu: usize) {
+        self.frame_max = frame_max(mtu);
     }
 
     fn fits(&self, frame: &OutgoingFrame<'_>) -> bool {
@@ -223,6 +256,7 @@ impl SendRing {
         self.taken = self.taken.wrapping_add(taken);
         match (taken as usize - usize::from(self.is_refused), error) {
             (0, _) if self.is_refused => Sent::Otherwise(1),
+            (0, Some(error)) if error.raw_os_error() == Some(libc::ENETDOWN) => Sent::Down,
             (0, Some(error)) if !has_no_room(&error) => Sent::Broken,
             (0, _) => Sent::None,
             (sent, _) => Sent::Frames(sent),

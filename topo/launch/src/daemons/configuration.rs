@@ -1,6 +1,7 @@
 //! The configuration of each daemon of a run, and its files.
 
 use super::Cabling;
+use crate::attached;
 use crate::error::OrHost;
 use crate::placement::Hosting;
 use crate::{Job, LaunchError, write_file};
@@ -45,7 +46,7 @@ pub(crate) fn daemon_config(
         feed: feed.map(Path::to_owned),
         admin: None,
         plan: lab.plan.clone(),
-        wiring: lab.fabric.wiring.clone(),
+        wiring: attached::resolved(&lab.fabric.wiring, job.scratch),
         devices: devices.map_err(not_toml())?,
     })
 }

@@ -120,6 +120,8 @@ fn on_cables(job: &Job<'_>, reports: &[Report]) -> OnCables {
         cables.duplicated += outside.received.end_to_end;
         cables.handed_over += outside.sent.end_to_end;
         cables.dropped.add(DropReason::Transport, outside.unsent.end_to_end);
+        cables.dropped.add(DropReason::InterfaceDown, outside.away.end_to_end);
+        cables.dropped.add(DropReason::InterfaceMtu, outside.too_long.end_to_end);
     }
     cables
 }

@@ -5,7 +5,7 @@ use crate::daemons::Cabling;
 use crate::daemons::persistent::run_until_stopped;
 use crate::error::OrHost;
 use crate::owner::{ProcessIdentity, private};
-use crate::{Job, LaunchError, interrupt, netns, refuse_attached, with_sources};
+use crate::{Job, LaunchError, interrupt, netns, refuse_interfaces, with_sources};
 use daemon::protocol::write_line;
 use daemon::token::Token;
 use proto::units::Instant;
@@ -79,7 +79,7 @@ fn run_lab(folder: &Path, record: &mut LabRecord) -> Result<(), LaunchError> {
         let (_network, cabling) = netns::LabNetwork::make(&job)?;
         return run_until_stopped(&job, cabling, token, begun);
     }
-    refuse_attached(&job)?;
+    refuse_interfaces(&job)?;
     run_until_stopped(&job, Cabling::on_loopback(&job), token, begun)
 }
 

@@ -15,6 +15,19 @@ use std::io::{self, Write};
 /// Most octets of the file, without the lines that are always kept.
 const OCTETS_MAX: u64 = 48 << 20;
 
+/// Kinds of which even the counts of a full log are written.
+const ALWAYS_KEPT: [&str; 9] = [
+    "drop",
+    "watchdog",
+    "queue-pair-error",
+    "storm",
+    "storm-over",
+    "headroom-alarm",
+    "carrier-down",
+    "carrier-up",
+    "interface-mtu",
+];
+
 /// One line before it is written.
 enum Line<'a> {
     Remark(&'a RemarkKind),
@@ -27,10 +40,7 @@ impl Line<'_> {
         match self {
             Line::Remark(_) => true,
             Line::Event(logged) => kind_row(&logged.event.kind).is_always_kept,
-            Line::Folded(folded, ..) => {
-                ["drop", "watchdog", "queue-pair-error", "storm", "storm-over", "headroom-alarm"]
-                    .contains(&&*folded.kind)
-            }
+            Line::Folded(folded, ..) => ALWAYS_KEPT.contains(&&*folded.kind),
         }
     }
 
@@ -187,6 +197,11 @@ fn members(kind: &EventKind, names: &FlowNames<'_>) -> Vec<(&'static str, Value)
         EventKind::Storm { stuck } => vec![time("stuck_ps", stuck)],
         EventKind::StormOver { lasted } => vec![time("lasted_ps", lasted)],
         EventKind::Watchdog => Vec::new(),
+        EventKind::CarrierDown { cause } => vec![("cause", json!(cause))],
+        EventKind::CarrierUp { away, dropped } => {
+            vec![time("away_ps", away), ("dropped", json!(dropped))]
+        }
+        EventKind::InterfaceMtu { mtu } => vec![octets("mtu", mtu)],
         EventKind::Trigger { flow, qp, sl, ccti } => {
             let path = [("qp", json!(qp)), ("sl", json!(sl)), ("ccti", json!(ccti))];
             [vec![of_flow(flow)], path.to_vec()].concat()

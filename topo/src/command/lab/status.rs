@@ -57,6 +57,7 @@ fn line(record: &LabRecord) -> LabLine {
         late_p99_thousandths: daemons.iter().map(|daemon| daemon.late_p99_thousandths).max(),
         lost: daemons.iter().map(|daemon| daemon.lost).sum(),
         injected_lost: daemons.iter().map(|daemon| daemon.injected.lost.total()).sum(),
+        attached: daemons.iter().flat_map(|daemon| daemon.attached.clone()).collect(),
         processes: record.daemons.clone(),
     }
 }

@@ -87,6 +87,9 @@ pub(in super::super) fn run(options: &Options) -> Outcome {
     let (nics, switches) = (lab.nics.len(), lab.switches.len());
     println!("lab {name} is up on {backend}: {nics} NICs, {switches} switches, {dilation}× slowed");
     eprintln!("  pausebed status | show links | show queues --watch | down {name}");
+    for remark in launch::attached::remarks(&lab.fabric.wiring) {
+        eprintln!("  {remark}");
+    }
     print_addresses(&folder);
     Ok(Exit::Good)
 }

@@ -1,0 +1,62 @@
+//! Frames that packet sockets have received, on their way to devices.
+
+use super::{ADDRESSES, ETHERNET, SHIM_ETHERTYPE};
+use crate::cable::inbox::{Accepted, FRAME_MAX, Inbox};
+use crate::cable::lines::Incoming;
+use crate::cable::packet_socket::ReceivedFrame;
+use crate::clock::Clock;
+use proto::frame::{Frame, FrameKind, FramePool};
+
+/// Age above which a time stamp of the kernel is not used.
+const AGE_MAX_NS: u64 = 1_000_000_000;
+
+/// Frames on the way from sockets to devices.
+pub(super) struct Arrivals<'a, D> {
+    /// Converts the kernel's time stamps.
+    pub clock: Clock,
+    /// Counts them.
+    pub inbox: &'a mut Inbox,
+    /// Keeps buffers.
+    pub pool: &'a mut FramePool,
+    /// Takes accepted frames.
+    pub deliver: D,
+    /// The clock of the worker at the moment of reading.
+    pub monotonic_ns: u64,
+    /// The clock of the kernel's time stamps, at that moment.
+    pub realtime_ns: u64,
+}
+
+impl<D: FnMut(Accepted)> Arrivals<'_, D> {
+    /// Accepts a frame of Ethernet.
+    pub fn bare(&mut self, line: Incoming, inward: ReceivedFrame<'_>) {
+        let ReceivedFrame { octets, tag, at_ns } = inward;
+        if octets.len() < ETHERNET {
+            return self.inbox.refuse(|rejected| &mut rejected.truncated);
+        }
+        if octets.len() > FRAME_MAX {
+            return self.inbox.refuse(|rejected| &mut rejected.oversize);
+        }
+        let mut whole = self.pool.take();
+        let (addresses, rest) = octets.split_at(ADDRESSES);
+        whole.extend_from_slice(addresses);
+        if let Some(tag) = tag {
+            whole.extend_from_slice(&tag.octets());
+        }
+        whole.extend_from_slice(rest);
+        let frame = Frame::unchecked(FrameKind::Ethernet, whole);
+        self.inbox.accept_bare(line, &frame);
+        let age = at_ns.map_or(0, |at_ns| self.realtime_ns.saturating_sub(at_ns));
+        let age = if age > AGE_MAX_NS { 0 } else { age };
+        let left = self.clock.at_wall_ns(self.monotonic_ns - age);
+        (self.deliver)(Accepted { line, frame, arrived: left + line.delay });
+    }
+
+    /// Accepts a frame behind the shim.
+    pub fn shimmed(&mut self, line: Incoming, inward: ReceivedFrame<'_>) {
+        let octets = inward.octets;
+        if inward.tag.is_some() || octets.get(ADDRESSES..ETHERNET) != Some(&SHIM_ETHERTYPE) {
+            return self.inbox.refuse(|rejected| &mut rejected.foreign);
+        }
+        self.inbox.accept_from(line, &octets[ETHERNET..], self.pool, &mut self.deliver);
+    }
+}
