@@ -119,7 +119,7 @@ fn what_a_peer_does_wrong_is_counted_and_costs_other_ports_nothing() {
     );
     place.up_with(PROGRAMS, "one", &["--set", &attach]);
     let folder = folder(&place);
-    let [a, b] = ["a.lab", "b.lab"].map(|name| folder.join(name));
+    let a = folder.join("a.lab");
     let first = bind(&folder.join("a.peer"));
     let broadcast = |last: u8| [&EVERYONE[..], &MAC, &[0x88, 0xb6], &[last; 50]].concat();
     // The peer of b is not there yet: the frame is dropped and counted.

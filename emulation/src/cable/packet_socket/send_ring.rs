@@ -42,6 +42,8 @@ pub(crate) struct SendRing {
     put: u32,
     /// Number of frames that the kernel has taken.
     taken: u32,
+    /// Number of forgotten entries that the kernel may not have skipped yet.
+    forgotten: u32,
     /// The last frame that the kernel took was not sent. The caller must send it in another way, before those
     /// that wait.
     is_refused: bool,
@@ -142,8 +144,19 @@ impl SendRing {
         socket_calls::bind(&socket, &address)?;
         let free = (0..PLACES).collect();
         let frame_max = frame_max(mtu);
-        let (put, taken, is_refused) = (0, 0, false);
-        Ok(SendRing { socket, frames, waiting, gone, free, frame_max, put, taken, is_refused })
+        let (put, taken, forgotten, is_refused) = (0, 0, 0, false);
+        Ok(SendRing {
+            socket,
+            frames,
+            waiting,
+            gone,
+            free,
+            frame_max,
+            put,
+            taken,
+            forgotten,
+            is_refused,
+        })
     }
 
     /// Sends the first frames of `batch`, at most [`BATCH`]. Offer those not sent again with the next call,
@@ -181,6 +194,7 @@ impl SendRing {
             unsafe { entry.write(nowhere) };
             self.free.push(place);
         }
+        self.forgotten += self.waits() as u32;
         self.taken = self.put;
         self.is_refused = false;
         let behind = self.put.wrapping_sub(self.waiting.taken().load(Ordering::Acquire));
@@ -233,9 +247,8 @@ impl SendRing {
         self.put = self.put.wrapping_add(1);
     }
 
-    /// Makes the kernel take the frames put in; those it takes are sent when the call returns.
-    fn call(&mut self) -> Sent {
-        self.waiting.written().store(self.put, Ordering::Release);
+    /// Asks the kernel once to take the frames put in. Returns how many it took, and its error.
+    fn call_once(&self) -> (u32, Option<io::Error>) {
         let nothing = std::ptr::null();
         // SAFETY: no memory is passed.
         let result = unsafe {
@@ -244,7 +257,23 @@ impl SendRing {
         let error = (result < 0).then(io::Error::last_os_error);
         let counted = self.waiting.taken().load(Ordering::Acquire).wrapping_sub(self.taken);
         // The count lags behind after a frame that was taken alone and refused.
-        let counted = if counted as usize > self.waits() { 0 } else { counted };
+        (if counted as usize > self.waits() { 0 } else { counted }, error)
+    }
+
+    /// Makes the kernel take the frames put in; those it takes are sent when the call returns.
+    fn call(&mut self) -> Sent {
+        self.waiting.written().store(self.put, Ordering::Release);
+        let (counted, error) = loop {
+            let (counted, error) = self.call_once();
+            // Some kernels skip one forgotten entry a call, and take no other.
+            if counted > 0 || error.is_some() || self.forgotten == 0 {
+                break (counted, error);
+            }
+            self.forgotten -= 1;
+        };
+        if counted > 0 {
+            self.forgotten = 0;
+        }
         let taken = match &error {
             // The interface refused a frame, and the kernel stopped behind it.
             Some(error) if error.raw_os_error() == Some(libc::EBUSY) => {
