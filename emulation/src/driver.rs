@@ -181,7 +181,17 @@ impl Worker {
         if moderation.is_some_and(|moderation| moderation.filling(now_ns).is_some()) {
             return;
         }
-        let count = run.exchange.receive(&run.lines, |Accepted { line, frame, arrived }| {
+        let Assignment { exchange, lines, impairers, .. } = run;
+        let count = exchange.receive(lines, |Accepted { line, frame, arrived }| {
+            // Only a cut by hand stops frames from outside.
+            let frame = match impairers[line.index()].as_mut().filter(|_| line.outside) {
+                None => Some(frame),
+                Some(impairer) => {
+                    let [frame, _] = impairer.apply(frame, arrived).frames;
+                    frame
+                }
+            };
+            let Some(frame) = frame else { return };
             *latest_arrival = (*latest_arrival).max(arrived);
             arrivals.push(arrived, line.device, line.port, frame);
             if let Some(moderation) = moderation {

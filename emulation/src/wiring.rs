@@ -93,7 +93,8 @@ pub struct Attached {
     /// The cable to another program that the port has instead of an interface.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub socket: Option<SocketPair>,
-    /// Wire time of one full data frame, the unit of lateness.
+    /// Wire time of one full data frame, the unit of lateness; zero at a port without a rate, where lateness has
+    /// no unit.
     pub frame_time: Duration,
     /// Octets of the largest payload of a frame that the port takes.
     #[serde(default)]
@@ -160,12 +161,28 @@ pub enum FrameFilter {
 pub enum Action {
     /// The frame is lost (counted under `injected`).
     Lose,
-    /// One random bit flips.
+    /// One random bit flips, of the whole frame, and the FCS shows it. A frame to an attached interface gets its
+    /// FCS from the kernel or the NIC, so there a bit of [`FramePart::Payload`] flips.
     Corrupt,
+    /// One random bit of a part flips, and the FCS is right: the error of a device, not of a cable. On InfiniBand the same as
+    /// [`Action::Corrupt`].
+    Alter(FramePart),
     /// The frame arrives twice.
     Duplicate,
     /// The frame arrives later by that much, and frames behind it on the link not before it.
     Delay(Duration),
+}
+
+proto::words! {
+    /// A part of an Ethernet frame.
+    pub enum FramePart {
+        /// The octets behind all headers, without the ICRC. A frame without payload has its last header there.
+        Payload = "payload",
+        /// The invariant CRC of RoCE, four octets; the payload in other frames.
+        Icrc = "icrc",
+        /// The headers behind the EtherType: IP and UDP or TCP, and the BTH.
+        Header = "header",
+    }
 }
 
 impl Wiring {
@@ -180,6 +197,11 @@ impl Wiring {
                 None
             }
         })
+    }
+
+    /// The interface of the host that is attached at `end`, if one is.
+    pub fn attached_at(&self, end: End) -> Option<&Attached> {
+        self.attached.iter().find(|attached| attached.at == end)
     }
 
     /// `node:port`, for example `leaf1:4`.

@@ -9,6 +9,8 @@
 
 #[path = "netns/attach.rs"]
 mod attach;
+#[path = "netns/attach_shown.rs"]
+mod attach_shown;
 #[path = "netns/census.rs"]
 mod census;
 #[path = "netns/ecn.rs"]

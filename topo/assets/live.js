@@ -228,7 +228,8 @@
     if (!head) return;
     const late = head.late;
     const good = (late === null || late <= 0.1) && head.lost === 0;
-    say("light", late === null ? "virtual clock" : `host ${good ? "✓" : "✕"} late p99 ${late.toFixed(2)}, ${head.lost} lost`);
+    const p99 = late === null ? "" : ` late p99 ${late.toFixed(2)},`;
+    say("light", head.live ? `host ${good ? "✓" : "✕"}${p99} ${head.lost} lost` : "virtual clock");
     $("light").classList.toggle("unsure", !good);
   }
 

@@ -155,8 +155,10 @@ impl Capture {
         let Some(place) = self.ports[device].get_mut(port.at.port.index()) else { return };
         let mut ids = [None; 3];
         let name = wiring.end_name(port.at);
-        let peer = wiring.peer(port.at);
-        let peer = peer.map_or("nothing".to_owned(), |(_, end)| wiring.end_name(end));
+        let peer = wiring.peer(port.at).map(|(_, end)| wiring.end_name(end));
+        let peer =
+            peer.or_else(|| Some(format!("interface {}", wiring.attached_at(port.at)?.interface)));
+        let peer = peer.unwrap_or_else(|| "nothing".to_owned());
         for kind in kinds(port.technology) {
             let link_type = LinkType::of(*kind);
             let name = match kind {

@@ -3,8 +3,10 @@
 //! Pure middleware between a device and its cable, the same under the driver and the simulator. Every effect is
 //! counted as injected, so that it is not taken for a loss of the transport.
 
+mod parts;
+
 use super::{FrameTally, is_link_local};
-use crate::wiring::{Action, End, FrameFilter, Impairment, Wiring};
+use crate::wiring::{Action, End, FrameFilter, FramePart, Impairment, Wiring};
 use proto::frame::{Frame, FrameClass, FrameHeaders, FrameKind, Integrity};
 use proto::ids::Ecn;
 use proto::random::Random;
@@ -79,6 +81,8 @@ pub struct Impairer {
     random: Random,
     /// Frames behind a delayed frame leave after it.
     last: Instant,
+    /// Frames leave the fabric here, and their FCS is made outside.
+    outside: bool,
     /// Frames hit here so far.
     pub injected: Injected,
 }
@@ -106,6 +110,7 @@ impl Impairer {
             lossy: (0, 1),
             random: Random::stream(seed, &wiring.end_name(end), "impairment"),
             last: Instant::ZERO,
+            outside: wiring.attached_at(end).is_some(),
             injected: Injected::default(),
         }
     }
@@ -161,6 +166,15 @@ impl Impairer {
             Action::Lose => {
                 for frame in impaired.frames.iter_mut().filter_map(Option::take) {
                     self.injected.lost.count(&frame);
+                }
+            }
+            Action::Corrupt if self.outside => {
+                self.hit(Action::Alter(FramePart::Payload), impaired)
+            }
+            Action::Alter(part) => {
+                if let Some(frame) = &mut impaired.frames[0] {
+                    alter(frame, part, &mut self.random);
+                    self.injected.corrupted += 1;
                 }
             }
             Action::Corrupt => {
@@ -221,6 +235,21 @@ fn flip_one_bit(frame: &mut Frame, random: &mut Random) {
         (FrameKind::Ethernet, _) => frame.integrity = Integrity::Aborted,
         (_, Integrity::Intact) => frame.integrity = Integrity::Unchecked,
         (_, Integrity::Unchecked | Integrity::Aborted) => {}
+    }
+}
+
+/// Flips one random bit of a part of the frame and leaves its FCS right.
+fn alter(frame: &mut Frame, part: FramePart, random: &mut Random) {
+    if frame.kind != FrameKind::Ethernet {
+        return flip_one_bit(frame, random);
+    }
+    let place = parts::place(&frame.octets, part);
+    if frame.integrity == Integrity::Intact {
+        frame.integrity = Integrity::Unchecked;
+    }
+    if !place.is_empty() {
+        let bit = random.below(place.len() as u64 * 8);
+        frame.octets[place.start + (bit / 8) as usize] ^= 1 << (bit % 8);
     }
 }
 

@@ -83,10 +83,13 @@ impl Interfaces {
         self.ask(RouteNetlinkMessage::SetLink(message), 0)
     }
 
-    /// Switches the interface `name` off.
-    #[cfg(test)]
-    pub(crate) fn switch_off(&self, name: &str) -> io::Result<()> {
+    /// Switches the interface `name` on or off; off, the far end of a veth pair or a tap loses its carrier.
+    ///
+    /// # Errors
+    /// Those of the kernel; EPERM without `CAP_NET_ADMIN`.
+    pub fn set_state(&self, name: &str, on: bool) -> io::Result<()> {
         let mut message = LinkMessage::default();
+        message.header.flags = if on { LinkFlags::Up } else { LinkFlags::empty() };
         message.header.change_mask = LinkFlags::Up;
         message.attributes.push(LinkAttribute::IfName(name.to_owned()));
         self.ask(RouteNetlinkMessage::SetLink(message), 0)

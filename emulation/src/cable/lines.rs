@@ -46,6 +46,11 @@ impl Outgoing {
         line_index(self.link, self.end)
     }
 
+    /// The index of the line in the other direction.
+    pub(crate) const fn opposite(&self) -> usize {
+        line_index(self.link, self.end.other())
+    }
+
     /// Whether frames leave this worker by a socket.
     pub(crate) const fn is_by_socket(&self) -> bool {
         !matches!(self.to, Destination::Device { .. })

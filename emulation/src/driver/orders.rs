@@ -6,6 +6,7 @@
 use super::{Beat, Supervisor, Worker};
 use crate::cable::exchange::AttachedReading;
 use crate::cable::impairment::{Impairer, Injected, ManualImpairment};
+use crate::cable::lines::Destination;
 use crate::frame_tap::FrameTap;
 use proto::counters::DeviceReading;
 use proto::device::Depth;
@@ -26,6 +27,8 @@ pub struct DeviceSnapshot {
     pub injected: Injected,
     /// The state of attached interfaces.
     pub attached: Vec<AttachedReading>,
+    /// The same by device and port, where there have been impairments.
+    pub injected_at: Vec<(usize, PortNumber, Injected)>,
 }
 
 /// Delivers the answer to an order, and must not block. An order that is not executed drops it.
@@ -99,11 +102,31 @@ impl Worker {
         snapshot.beat = self.beat();
         self.run.exchange.read_attached(&mut snapshot.attached);
         snapshot.injected = Injected::by(self.run.impairers.iter().flatten());
+        snapshot.injected_at.clear();
+        for (device, reading) in snapshot.devices.iter().enumerate() {
+            let hits = (0..reading.ports.len()).filter_map(|index| {
+                let port = PortNumber::from_index(index);
+                let line = self.run.lines.outgoing(device, port)?;
+                let impairers = &self.run.impairers;
+                let is_outside = line.to == Destination::Outside;
+                let received = impairers[line.opposite()].iter().filter(|_| is_outside);
+                let injected = Injected::by(impairers[line.index()].iter().chain(received));
+                (injected != Injected::default()).then_some((device, port, injected))
+            });
+            snapshot.injected_at.extend(hits);
+        }
     }
 
     fn impair(&mut self, impairing: ImpairmentChange) -> bool {
         let ImpairmentChange { device, port, change, spare } = impairing;
         let Some(line) = self.run.lines.outgoing(device, port) else { return false };
+        // The far end of an attached interface is no device: what it sends is cut here.
+        if line.to == Destination::Outside
+            && matches!(change, ManualImpairment::Cut(_) | ManualImpairment::Mend)
+        {
+            let from_outside = &mut self.run.impairers[line.opposite()];
+            from_outside.get_or_insert_with(|| spare.clone()).change(change.clone(), self.now);
+        }
         self.run.impairers[line.index()].get_or_insert(spare).change(change, self.now);
         true
     }
@@ -122,10 +145,11 @@ impl Worker {
     /// The heartbeat of this instant.
     pub(super) fn beat(&self) -> Beat {
         let frames = &self.meter.lateness.frames;
+        let is_defined = frames.count() > 0 || !self.run.lines.has_outside();
         Beat {
             at: self.now,
             departures: self.meter.departures,
-            late_p99_thousandths: frames.p99(),
+            late_p99_thousandths: is_defined.then(|| frames.p99()),
             late_max_thousandths: frames.max(),
             lost: self.run.exchange.lost(),
             rejected: self.run.exchange.rejected(),

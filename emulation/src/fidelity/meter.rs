@@ -21,6 +21,14 @@ impl Lateness {
         self.frames.merge(&other.frames);
         self.wall_ns.merge(&other.wall_ns);
     }
+
+    /// Counts in frame times. A port without a rate has none, and there nothing is counted.
+    fn count(&mut self, late: Duration, frame_time: Duration) {
+        let late = u128::from(late.as_ps()) * 1_000;
+        if let Some(thousandths) = late.checked_div(u128::from(frame_time.as_ps())) {
+            self.frames.record(u64::try_from(thousandths).unwrap_or(u64::MAX));
+        }
+    }
 }
 
 /// Collects departures, and computes their lateness once the sockets have sent them.
@@ -69,7 +77,7 @@ impl Meter {
             if is_measured(&self.windows, at) {
                 let late = self.clock.fabric(late_ns);
                 self.lateness.wall_ns.record(late_ns);
-                self.lateness.frames.record(thousandths(late, frame_time));
+                self.lateness.count(late, frame_time);
             }
         }
     }
@@ -81,7 +89,7 @@ impl Meter {
         if is_measured(&self.windows, at) {
             let late = now.since(at);
             self.lateness.wall_ns.record(self.clock.wall(late).as_nanos() as u64);
-            self.lateness.frames.record(thousandths(late, frame_time));
+            self.lateness.count(late, frame_time);
         }
     }
 
@@ -101,11 +109,6 @@ impl Meter {
 fn is_measured(windows: &[(Instant, Instant)], at: Instant) -> bool {
     let after = windows.partition_point(|(from, _)| *from <= at);
     windows.is_empty() || after.checked_sub(1).is_some_and(|index| at < windows[index].1)
-}
-
-fn thousandths(late: Duration, frame_time: Duration) -> u64 {
-    let thousandths = u128::from(late.as_ps()) * 1_000 / u128::from(frame_time.as_ps().max(1));
-    u64::try_from(thousandths).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

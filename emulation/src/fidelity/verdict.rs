@@ -36,8 +36,9 @@ pub struct Evidence {
 pub struct Fidelity {
     /// The host kept up.
     pub ok: bool,
-    /// p99 of lateness over all departures in measured windows, in frame times.
-    pub lateness_p99_frames: f64,
+    /// p99 of lateness over all departures in measured windows, in frame times; `None` with attached ports alone of
+    /// which none has a rate.
+    pub lateness_p99_frames: Option<f64>,
     /// Frames that the transport lost, without impairments.
     pub transport_lost: u64,
     /// A dilation with which this host should keep up with this scenario.
@@ -49,6 +50,7 @@ pub struct Fidelity {
 /// Judges a run with this `dilation`.
 pub fn judge(evidence: &Evidence, dilation: NonZeroU64) -> Fidelity {
     let p99 = evidence.lateness.frames.p99();
+    let is_defined = !evidence.attached || evidence.lateness.frames.count() > 0;
     let mut reasons = Vec::new();
     if p99 > LATENESS_LIMIT && !evidence.attached {
         reasons.push(format!(
@@ -68,7 +70,7 @@ pub fn judge(evidence: &Evidence, dilation: NonZeroU64) -> Fidelity {
     }
     Fidelity {
         ok: reasons.is_empty(),
-        lateness_p99_frames: p99 as f64 / 1_000.0,
+        lateness_p99_frames: is_defined.then_some(p99 as f64 / 1_000.0),
         transport_lost: evidence.lost,
         suggested_dilation: suggest(evidence, p99, dilation.get()),
         reasons,
@@ -118,8 +120,18 @@ mod tests {
         assert!(judge(&evidence(100), thousand()).ok);
         let late = judge(&evidence(101), thousand());
         assert!(!late.ok);
-        assert_eq!(late.lateness_p99_frames, 0.101);
+        assert_eq!(late.lateness_p99_frames, Some(0.101));
         assert!(late.reasons[0].contains("0.101"), "{:?}", late.reasons);
+    }
+
+    #[test]
+    fn attached_ports_without_a_rate_have_no_lateness() {
+        let mut evidence = Evidence { attached: true, ..Evidence::default() };
+        evidence.lateness.wall_ns.record(96_862);
+        let fidelity = judge(&evidence, NonZeroU64::MIN);
+        assert_eq!((fidelity.ok, fidelity.lateness_p99_frames), (true, None));
+        evidence.attached = false;
+        assert_eq!(judge(&evidence, NonZeroU64::MIN).lateness_p99_frames, Some(0.0));
     }
 
     #[test]
@@ -127,7 +139,7 @@ mod tests {
         let late = Evidence { attached: true, ..evidence(400) };
         let judged = judge(&late, NonZeroU64::MIN);
         assert!(judged.ok);
-        assert_eq!(judged.lateness_p99_frames, 0.4);
+        assert_eq!(judged.lateness_p99_frames, Some(0.4));
         assert!(!judge(&Evidence { lost: 1, ..late }, NonZeroU64::MIN).ok);
     }
 

@@ -168,6 +168,9 @@ pub struct PauseConfig {
     /// Wire size of a full data frame, DA to FCS, if it is no RoCEv2 packet with one MTU of payload.
     #[serde(default)]
     pub full_frame: Option<Bytes>,
+    /// The rate whose bit times quanta count, if it is not the one at which the port sends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quanta_rate: Option<BitRate>,
     /// When the link is down, in ascending order without overlap.
     pub outages: Vec<Outage>,
 }
@@ -189,6 +192,7 @@ impl Default for PauseConfig {
             scheduling: EtsConfig::default(),
             overhead: Bytes::ZERO,
             full_frame: None,
+            quanta_rate: None,
             outages: Vec::new(),
         }
     }

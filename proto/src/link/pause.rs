@@ -72,6 +72,7 @@ pub struct PauseFlow {
 impl PauseFlow {
     /// A port on a line of `rate` without any pause in force.
     pub fn new(config: &PauseConfig, rate: BitRate) -> PauseFlow {
+        let rate = config.quanta_rate.unwrap_or(rate);
         let pause_time = config.pause_time.get();
         let interval = quanta(pause_time, rate) * u64::from(config.refresh.get());
         PauseFlow {

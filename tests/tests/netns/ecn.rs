@@ -62,7 +62,7 @@ fn ecn_marks_of_the_switch_slow_the_kernels_tcp() {
     assert!(with.rate > 0.0 && without.rate > 0.0);
     // Both transfers pass the same queue. The window beyond that of an empty path is the queue's length.
     assert!(with.window * 2 < without.window, "{with:?} with ECN, {without:?} without");
-    assert_clean(&run);
+    assert_clean(&run, true);
 }
 
 fn serve(bench: &Bench) -> Child {

@@ -126,7 +126,7 @@ fn capture(scenario: &Scenario, lab: &Lab, conditions: &Conditions<'_>) -> Optio
     let port = |end: &End| CapturedPort {
         at: *end,
         technology: scenario.fabric.technology,
-        rate: lab.fabric.line_rate(*end).unwrap_or(scenario.fabric.link.rate),
+        rate: lab.fabric.nominal_rate(*end).unwrap_or(scenario.fabric.link.rate),
         fed: conditions.injections.iter().any(|(fed, ..)| fed == end),
     };
     let live = conditions.substrate.is_live;

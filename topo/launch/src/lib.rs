@@ -73,6 +73,12 @@ impl<'a> Job<'a> {
         let (name, run, injections) = (&scenario.name, &scenario.run, Vec::new());
         Job { lab, name, run, dilation: 1, threads: 1, capture: None, injections, scratch }
     }
+
+    /// Whether cores are kept out of sleep states. By default not with attached ports: the hosts behind them may use
+    /// the same cores, and a guest whose virtual cores share one with a busy loop transfers half as much.
+    pub(crate) fn keeps_awake(&self) -> bool {
+        self.run.awake.unwrap_or(self.lab.fabric.wiring.attached.is_empty())
+    }
 }
 
 /// The progress of a run.
@@ -80,7 +86,7 @@ impl<'a> Job<'a> {
 pub struct Progress<'a> {
     /// Fabric time of the slowest part.
     pub at: Instant,
-    /// Lateness so far, p99 in frame times; none on the virtual clock.
+    /// Lateness so far, p99 in frame times; none on the virtual clock, and where only ports without a rate have sent.
     pub late_p99_frames: Option<f64>,
     /// Frames lost so far.
     pub lost: u64,

@@ -22,7 +22,7 @@ use emulation::cable::interface::{PairEnd, address_of};
 use emulation::cable::namespace::{Namespace, become_owner};
 use emulation::cable::shim::{SendingEnd, Shim};
 use emulation::clock::Stopwatch;
-use emulation::wiring::{Action, End, LinkWiring, Wiring};
+use emulation::wiring::{Action, End, Impairment, LinkWiring, Wiring};
 use journal::Journal;
 use proto::technology::Technology;
 use scenario::keyfile::problem::did_you_mean;
@@ -103,9 +103,12 @@ pub fn remove_leftovers() {
 
 /// Refuses what bare cables cannot do, and interfaces that do not exist.
 fn refuse_unsupported(wiring: &Wiring, bare: bool) -> Result<(), LaunchError> {
-    if bare && wiring.impairments.iter().any(|rule| rule.action == Action::Corrupt) {
-        let reason =
-            "a bare cable has no FCS that shows a corrupt frame: use the backend udp or virtual";
+    let needs_fcs = |rule: &Impairment| {
+        rule.action == Action::Corrupt && wiring.attached_at(rule.from).is_none()
+    };
+    if bare && wiring.impairments.iter().any(needs_fcs) {
+        let reason = "a bare cable has no FCS that shows a corrupt frame: name a `part` of the \
+                      frame, or use the backend udp or virtual";
         return Err(LaunchError::config(reason));
     }
     if !bare && !wiring.attached.is_empty() {

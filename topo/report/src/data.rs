@@ -5,8 +5,9 @@ use proto::technology::Technology;
 use results::run_directory::result::RunResult;
 use results::saturation::{BinTrees, Output, OutputState, Outputs};
 use scenario::measure::value::Value;
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde::de::IntoDeserializer;
+use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::fs::File;
@@ -25,7 +26,8 @@ pub use log::{EventLog, FirstPause};
 pub struct Node {
     /// Its name.
     pub name: String,
-    /// What it is.
+    /// What it is; a host behind an attached interface is drawn as an adapter.
+    #[serde(deserialize_with = "kind")]
     pub kind: NodeKind,
     /// 0 for adapters.
     pub level: u8,
@@ -35,6 +37,14 @@ impl Node {
     /// True for an adapter.
     pub fn is_adapter(&self) -> bool {
         self.kind == NodeKind::Nic
+    }
+}
+
+/// Reads "nic", "switch" or "host".
+fn kind<'de, D: Deserializer<'de>>(from: D) -> Result<NodeKind, D::Error> {
+    match String::deserialize(from)?.as_str() {
+        "host" => Ok(NodeKind::Nic),
+        word => NodeKind::deserialize(word.into_deserializer()),
     }
 }
 
@@ -225,7 +235,8 @@ pub struct Run {
     pub flows: Vec<Flow>,
     /// Pauses, and the first notification.
     pub log: EventLog,
-    /// p99 of lateness in frame times by bin, of the worst worker; empty on the virtual clock.
+    /// p99 of lateness in frame times by bin, of the worst worker; empty on the virtual clock and where no port has
+    /// a rate.
     pub lateness: Vec<f64>,
     /// Rows of `counters.csv`.
     pub counters: Vec<(String, String, u64)>,
@@ -263,7 +274,9 @@ impl Run {
         tables::ports(&mut run, &folder.join("ports.csv"))?;
         tables::queues(&mut run, &folder.join("queues.csv"))?;
         tables::rates(&mut run, &folder.join("rates.csv"))?;
-        tables::lateness(&mut run, &folder.join("fidelity.csv"))?;
+        if run.result.fidelity.lateness_p99_frames.is_some() {
+            tables::lateness(&mut run, &folder.join("fidelity.csv"))?;
+        }
         run.log = log::read(&run, &folder.join("events.jsonl"))?;
         let long_queue = run.result.saturation.long_queue_bytes;
         let outputs = Outputs::new(run.graph.outputs.clone(), long_queue);

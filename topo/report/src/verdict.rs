@@ -101,6 +101,9 @@ fn lede(facts: &Facts<'_>) -> Markup {
         }
         @match result.dilation {
             None => "Virtual clock: nothing can be late.",
+            Some(_) if result.fidelity.lateness_p99_frames.is_none() => {
+                b { "No frame was lost by the host" } ", so the result counts. Ports without a rate have no lateness."
+            }
             Some(_) => { b { "This host kept up" } ", so the result counts." }
         }
     }
@@ -127,8 +130,11 @@ fn contrast<'a>(facts: &Facts<'a>) -> Option<&'a Judgement> {
 fn inconclusive(result: &RunResult) -> Markup {
     let fidelity = &result.fidelity;
     html! {
-        "Frames left up to " (format!("{:.2}", fidelity.lateness_p99_frames)) " frame times late (p99); the limit is "
-        (format!("{LATE_LIMIT:.2}")) ". " (number::count(fidelity.transport_lost, "frame", "frames")) " lost by sockets. "
+        @if let Some(late) = fidelity.lateness_p99_frames {
+            "Frames left up to " (format!("{late:.2}")) " frame times late (p99); the limit is "
+            (format!("{LATE_LIMIT:.2}")) ". "
+        }
+        (number::count(fidelity.transport_lost, "frame", "frames")) " lost by sockets. "
         @if let Some(dilation) = fidelity.suggested_dilation {
             b { "At " (number::grouped(dilation)) "× it should hold: " }
             code { "pausebed run … --dilate " (dilation) }
@@ -251,6 +257,15 @@ fn fidelity(facts: &Facts<'_>) -> Markup {
     }
     let (sign, class) =
         if fidelity.ok { ("✓ valid", "pass") } else { ("◐ inconclusive", "unsure") };
+    let Some(late) = fidelity.lateness_p99_frames else {
+        return html! {
+            div class="card" {
+                div class="k" { "Frames lost by the host" span class=(format!("sign {class}")) { (sign) } }
+                div class="v" { (number::grouped(fidelity.transport_lost)) small { "frames" } }
+                p { "attached ports without a rate have no lateness" }
+            }
+        };
+    };
     let most = most(&run.lateness).max(LATE_LIMIT * 1.2);
     let known = run.lateness.iter().enumerate().filter(|(_, late)| late.is_finite());
     let bar = |(bin, late): (usize, &f64)| {
@@ -262,7 +277,7 @@ fn fidelity(facts: &Facts<'_>) -> Markup {
     html! {
         div class="card" {
             div class="k" { "Host kept up" span class=(format!("sign {class}")) { (sign) } }
-            div class="v" { (format!("{:.3}", fidelity.lateness_p99_frames)) small { "frame times late, p99" } }
+            div class="v" { (format!("{late:.3}")) small { "frame times late, p99" } }
             svg class="bullet" viewBox="0 0 260 22" role="img" aria-label="Lateness over time" {
                 path class="bars" d=(bars) {}
                 path class="limit" d=(format!("M4 {limit:.1}H256")) {}

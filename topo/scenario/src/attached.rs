@@ -1,8 +1,10 @@
 //! Attached ports: switch ports that are cabled to interfaces of this host or to other programs.
 
 use emulation::wiring::{End, Sending, SocketPair};
+use proto::link::PauseMode;
 use proto::params::{FromValue, Value};
 use proto::units::{BitRate, Bytes};
+use proto::wire::classify::PriorityMap;
 
 /// A port of a switch with an interface of this host at it, or another program.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,6 +21,12 @@ pub struct AttachedPort {
     pub mtu: Bytes,
     /// How frames leave by the interface.
     pub send: Sending,
+    /// The rate whose bit times pause quanta count.
+    pub pause_rate: BitRate,
+    /// The MAC control frames that both ends use.
+    pub pause: PauseMode,
+    /// What gives a frame its priority.
+    pub priorities: PriorityMap,
 }
 
 /// The rate of an attached port as written: a rate, or "none" for [`WORK_CONSERVING`].
@@ -34,7 +42,15 @@ impl FromValue for PortRate {
 /// A port that serves as fast as it can: no interface of a host is as fast as this.
 pub const WORK_CONSERVING: BitRate = BitRate::gbps(10_000);
 
+/// The rate whose bit times pause quanta count at a port without a rate: what Linux reports as the speed of a veth pair.
+pub const PAUSE_RATE: BitRate = BitRate::gbps(10);
+
 impl AttachedPort {
+    /// The rate that captures and pictures state: the port's, or the nominal one of its pauses.
+    pub fn nominal_rate(&self) -> BitRate {
+        self.line_rate().unwrap_or(self.pause_rate)
+    }
+
     /// The port's rate, if it has one.
     pub fn line_rate(&self) -> Option<BitRate> {
         (self.rate != WORK_CONSERVING).then_some(self.rate)

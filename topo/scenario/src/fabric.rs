@@ -8,7 +8,7 @@ use crate::reachability;
 use crate::routes::proof::Waits;
 use crate::routes::{Forwarding, Routing};
 use crate::shapes::{self, listed};
-use crate::topology::{Node, Topology};
+use crate::topology::{Cable, Node, Topology, end};
 use domain::Domain;
 use emulation::wiring::End;
 use link::Link;
@@ -92,6 +92,18 @@ impl FabricSettings {
     /// What is attached at `end`, if anything is.
     pub fn attached_at(&self, end: End) -> Option<&AttachedPort> {
         self.attached.iter().find(|attached| attached.at == end)
+    }
+
+    /// The graph with a node for each attached interface, for pictures.
+    pub fn drawn_topology(&self) -> Topology {
+        let mut drawn = self.topology.clone();
+        for attached in &self.attached {
+            let host = end(drawn.nodes.len(), 0);
+            drawn.add(attached.interface.clone(), 0, 1, 1);
+            let rate = attached.line_rate();
+            drawn.cables.push(Cable { a: host, b: attached.at, rate, delay: None });
+        }
+        drawn
     }
 
     /// The rate of cable `cable`.

@@ -3,7 +3,7 @@
 use crate::keyfile::fields::{Fields, TEXTS, Texts, meaning, words};
 use crate::names;
 use crate::topology::Topology;
-use emulation::wiring::{Action, FrameFilter, Impairment};
+use emulation::wiring::{Action, FrameFilter, FramePart, Impairment};
 use proto::frame::FrameKind;
 use proto::params::{KeyTable, Params};
 use proto::units::Duration;
@@ -41,6 +41,8 @@ proto::params! {
         action: String = Word(|| words(&ACTIONS)), Required;
         /// Share of the frames that are hit.
         chance: f64 = Real(0.0, 1.0), Required;
+        /// For corrupt: a bit of this part flips and the FCS is right; without it any bit, and the FCS is wrong.
+        part: Option<FramePart> = FramePart::KIND, Optional;
         /// How much later, for delay.
         by: Option<Duration> = Span, Optional;
     }
@@ -55,13 +57,20 @@ pub fn read(root: &Fields<'_>, topology: &Topology) -> Vec<Impairment> {
 }
 
 fn one(fields: &Fields<'_>, fault: &Fault, topology: &Topology) -> Option<Vec<Impairment>> {
-    let ends = fields.gather("from", &fault.from, |text| names::ends(topology, text));
+    let ends = fields.gather("from", &fault.from, |text| names::senders(topology, text));
     let action = match (meaning(&ACTIONS, &fault.action)?, fault.by) {
         (Action::Delay(_), Some(by)) => Action::Delay(by),
         (Action::Delay(_), None) => {
             return fields.refuse("by", "the delay is missing", "by = \"1 us\"");
         }
         (_, Some(_)) => return fields.refuse("by", "only delay takes \"by\"", "leave it out"),
+        (action, None) => action,
+    };
+    let action = match (action, fault.part) {
+        (Action::Corrupt, Some(part)) => Action::Alter(part),
+        (_, Some(_)) => {
+            return fields.refuse("part", "only corrupt takes \"part\"", "leave it out");
+        }
         (action, None) => action,
     };
     let hits = (fault.chance * CHANCE_UNIT as f64).round() as u64;

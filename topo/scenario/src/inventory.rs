@@ -15,6 +15,9 @@ pub struct Fabric {
     pub rates: Vec<BitRate>,
     /// Line rate by attached interface; those that send what there is at once have none.
     pub attached_rates: Vec<Option<BitRate>>,
+    /// By attached interface: its line rate, or without one the nominal rate of its pauses, which captures and
+    /// pictures state.
+    pub nominal_rates: Vec<BitRate>,
     /// What runs on the links.
     pub technology: Technology,
     /// One MTU time of the default link.
@@ -66,6 +69,18 @@ impl Fabric {
         let link = self.wiring.peer(end).map(|(id, _)| id);
         let rate = link.and_then(|id| self.rates.get(id));
         rate.copied().ok_or_else(|| format!("no cable at {}", self.wiring.end_name(end)))
+    }
+
+    /// Port, name and nominal rate of each attached interface.
+    pub fn attached(&self) -> impl Iterator<Item = (End, &str, BitRate)> {
+        let rates = self.wiring.attached.iter().zip(&self.nominal_rates);
+        rates.map(|(attached, rate)| (attached.at, attached.interface.as_str(), *rate))
+    }
+
+    /// The rate that a capture states for the port at `end`; none if nothing is there.
+    pub fn nominal_rate(&self, end: End) -> Option<BitRate> {
+        let attached = self.attached().find(|(at, ..)| *at == end);
+        attached.map(|(.., rate)| rate).or_else(|| self.line_rate(end).ok())
     }
 
     /// The node with this address.

@@ -1,15 +1,17 @@
 //! `[lab]`: what of this host the fabric is cabled to.
 
-use crate::attached::{AttachedPort, PortRate};
+use crate::attached::{AttachedPort, PAUSE_RATE, PortRate};
 use crate::fabric::FabricSettings;
-use crate::keyfile::fields::Fields;
+use crate::fabric::link::{MAPS, MODES};
+use crate::keyfile::fields::{Fields, meaning, words};
 use crate::keyfile::problem::Complaint;
 use crate::shapes::listed::parse_end;
 use emulation::cable::peer_socket::PATH_MAX;
 use emulation::wiring::{End, NodeKind, Sending, SocketPair};
+use proto::link::{FlowControlConfig, PauseMode};
 use proto::params::{Key, KeyTable, Kind, Params};
-use proto::technology::Technology;
-use proto::units::Bytes;
+use proto::units::{BitRate, Bytes};
+use proto::wire::classify::PriorityMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -52,29 +54,40 @@ proto::params! {
         mtu: Bytes = Octets, Default("9000 B");
         /// How frames leave: by a ring of AF_XDP if the interface has one free, or a packet socket.
         send: Sending = Sending::KIND, Default("ring");
+        /// How the port and the interface's far end stop each other: not at all, by PAUSE, or by PFC for each priority.
+        pause: Option<String> = Word(|| words(&MODES)), Else("`pause` of `[fabric.link]`");
+        /// The rate whose bit times pause quanta count: the speed that the far end assumes. The port sends by `rate`.
+        pause_rate: Option<BitRate> = Rate, Else("`rate`; 10 Gbps without one");
+        /// What gives a frame its priority: upper three bits of the DSCP, or the tag's PCP.
+        priorities: Option<String> = Word(|| words(&MAPS)), Else("`priorities` of `[fabric.link]`");
     }
 }
 
 /// Reads `[lab]`; ports beyond the last of a switch become its own.
 pub fn read(root: &Fields<'_>, fabric: &mut FabricSettings) {
     let Some(lab) = root.table("lab") else { return };
-    for (fields, attach) in lab.each::<Attach>("attach") {
-        if fabric.technology != Technology::Ethernet {
+    for (fields, written) in lab.each::<Attach>("attach") {
+        let FlowControlConfig::Pause(link) = &fabric.link.control else {
             fields.error("port", "attached ports carry Ethernet", "technology = \"ethernet\"");
             continue;
-        }
-        let Some((interface, socket)) = far_end(&fields, &attach) else { continue };
-        let Attach { port, rate, mtu, send, .. } = attach;
-        if let Some(at) = fields.accept("port", free_port(&port, fabric)) {
+        };
+        let (mode, map) = (link.mode, link.priorities);
+        let Some(far_end) = far_end(&fields, &written) else { continue };
+        if let Some(at) = fields.accept("port", free_port(&written.port, fabric)) {
+            let port = attached(at, far_end, written, mode, map);
+            if port.pause == PauseMode::None && fields.is_written("pause_rate") {
+                let message = "this port neither sends nor obeys pauses";
+                fields.error("pause_rate", message, "pause = \"pfc\" or \"pause\"");
+            }
             let ports = &mut fabric.topology.nodes[at.node].ports;
             *ports = at.port.get().max(*ports);
-            if fabric.attached.iter().any(|other| other.interface == interface) {
-                let message = format!("{interface} is attached to another port already");
+            if fabric.attached.iter().any(|other| other.interface == port.interface) {
+                let message = format!("{} is attached to another port already", port.interface);
                 fields.error("port", message, "an interface or socket has one port");
                 continue;
             }
             fabric.topology.attached.push(at);
-            fabric.attached.push(AttachedPort { at, interface, socket, rate: rate.0, mtu, send });
+            fabric.attached.push(port);
         }
     }
 }
@@ -147,6 +160,31 @@ fn address(text: &str) -> Result<Address, Complaint> {
     let hint = "unix:/PATH, or udp:127.0.0.1:5000";
     udp.map(Address::Udp)
         .ok_or_else(|| Complaint::new(format!("{text:?} is no address on loopback"), hint))
+/// The port as written; `pause` and `priorities` are those of the default link.
+fn attached(
+    at: End,
+    (interface, socket): (String, Option<SocketPair>),
+    written: Attach,
+    pause: PauseMode,
+    priorities: PriorityMap,
+) -> AttachedPort {
+    let Attach { rate: PortRate(rate), mtu, send, .. } = written;
+    let word = |written: &Option<String>| written.as_deref();
+    let mut port = AttachedPort {
+        at,
+        interface,
+        socket,
+        rate,
+        mtu,
+        send,
+        pause_rate: PAUSE_RATE,
+        pause: word(&written.pause).and_then(|word| meaning(&MODES, word)).unwrap_or(pause),
+        priorities: word(&written.priorities)
+            .and_then(|word| meaning(&MAPS, word))
+            .unwrap_or(priorities),
+    };
+    port.pause_rate = written.pause_rate.or(port.line_rate()).unwrap_or(PAUSE_RATE);
+    port
 }
 
 /// A port of a switch that nothing is cabled to.
@@ -163,3 +201,6 @@ fn free_port(text: &str, fabric: &FabricSettings) -> Result<End, Complaint> {
     }
     Ok(at)
 }
+
+#[cfg(test)]
+mod tests;

@@ -190,7 +190,7 @@ impl Scenario {
         }
         let topology = &fabric.topology;
         let capture = run.as_ref().zip(root.table("run")).and_then(|(run, fields)| {
-            fields.gather("capture", &run.capture, |text| names::ends(topology, text))
+            fields.gather("capture", &run.capture, |text| names::senders(topology, text))
         });
         let capture = BTreeSet::from_iter(capture.unwrap_or_default());
         let impairments = faults::read(root, topology);

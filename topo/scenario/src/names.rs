@@ -1,8 +1,8 @@
 //! Names users write: nodes, ports and flows, with `*`, `?` and ranges like `h[0-30,40]`.
 //!
 //! A port is `node:port`, with `:rx` or `:tx` where a direction matters; without a port number it
-//! is every cabled port of the node. A flow is `from>to`. Measures may name ports with an interface of
-//! the host as well.
+//! is every cabled port of the node. A flow is `from>to`. Measures, captures and impairments may name
+//! ports with an interface of the host as well.
 
 use crate::keyfile::problem::{Complaint, did_you_mean};
 use crate::topology::Topology;
@@ -70,6 +70,14 @@ fn cabled(topology: &Topology) -> impl Iterator<Item = End> {
     topology.cables.iter().flat_map(|cable| [cable.a, cable.b])
 }
 
+/// The ports that `text` (`node` or `node:port`) names, cabled or attached to an interface of the host.
+///
+/// # Errors
+/// If it names none.
+pub fn senders(topology: &Topology, text: &str) -> Result<Vec<End>, Complaint> {
+    among(topology, cabled(topology).chain(topology.attached.iter().copied()), text)
+}
+
 /// Those of `all` that `text` names.
 fn among(
     topology: &Topology,
@@ -103,8 +111,7 @@ pub fn directed(topology: &Topology, text: &str) -> Result<Vec<(End, Direction)>
         Some((rest, "tx")) => (rest, Direction::Tx),
         _ => (text, Direction::Tx),
     };
-    let all = cabled(topology).chain(topology.attached.iter().copied());
-    Ok(among(topology, all, rest)?.into_iter().map(|end| (end, direction)).collect())
+    Ok(senders(topology, rest)?.into_iter().map(|end| (end, direction)).collect())
 }
 
 /// The pairs of adapters that `text` (`from>to`) names, without pairs of a node with itself.

@@ -79,6 +79,7 @@ fn fabric(scenario: &Scenario) -> Fabric {
         wiring: wiring(scenario),
         rates: (0..settings.topology.cables.len()).map(|cable| settings.rate_of(cable)).collect(),
         attached_rates: settings.attached.iter().map(AttachedPort::line_rate).collect(),
+        nominal_rates: settings.attached.iter().map(AttachedPort::nominal_rate).collect(),
         technology: settings.technology,
         tau: settings.scale.tau,
         full_frame: settings.scale.frame,
@@ -133,7 +134,7 @@ fn wiring(scenario: &Scenario) -> Wiring {
 fn attached(port: &AttachedPort) -> Attached {
     let full = frames::full_frame(Technology::Ethernet, ETHERNET_MTU);
     let (at, interface) = (port.at, port.interface.clone());
-    let frame_time = full.time_at(port.rate);
+    let frame_time = port.line_rate().map_or(Duration::ZERO, |rate| full.time_at(rate));
     let (socket, mtu, send) = (port.socket.clone(), port.mtu, port.send);
     Attached { at, interface, socket, frame_time, mtu, send }
 }
@@ -166,20 +167,36 @@ fn delay_at(settings: &FabricSettings, end: End) -> Duration {
 
 fn link(scenario: &Scenario, end: End, buffer: Bytes) -> LinkConfig {
     let settings = &scenario.fabric;
-    let cable = settings.topology.cable_at(end);
-    let here = scenario.outages.iter().filter(|(other, _)| Some(*other) == cable);
+    let attached = settings.attached_at(end);
     LinkConfig {
         rate: rate_at(settings, end),
-        mtu: settings.attached_at(end).map_or(settings.mtu, |attached| attached.mtu),
+        mtu: attached.map_or(settings.mtu, |attached| attached.mtu),
         buffer,
         control: match &settings.link.control {
             FlowControlConfig::Credit(credits) => FlowControlConfig::Credit(credits.clone()),
-            FlowControlConfig::Pause(pause) => FlowControlConfig::Pause(PauseConfig {
-                address: address(&settings.topology.nodes[end.node], end.port),
-                full_frame: settings.frame,
-                outages: here.map(|(_, outage)| *outage).collect(),
-                ..pause.clone()
-            }),
+            FlowControlConfig::Pause(link) => FlowControlConfig::Pause(pause(scenario, end, link)),
+        },
+    }
+}
+
+/// The pauses of the port at `end`: those of the default link, or what its attachment says.
+fn pause(scenario: &Scenario, end: End, link: &PauseConfig) -> PauseConfig {
+    let settings = &scenario.fabric;
+    let cable = settings.topology.cable_at(end);
+    let here = scenario.outages.iter().filter(|(other, _)| Some(*other) == cable);
+    let pause = PauseConfig {
+        address: address(&settings.topology.nodes[end.node], end.port),
+        full_frame: settings.frame,
+        outages: here.map(|(_, outage)| *outage).collect(),
+        ..link.clone()
+    };
+    match settings.attached_at(end) {
+        None => pause,
+        Some(attached) => PauseConfig {
+            mode: attached.pause,
+            priorities: attached.priorities,
+            quanta_rate: Some(attached.pause_rate),
+            ..pause
         },
     }
 }

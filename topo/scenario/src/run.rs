@@ -27,8 +27,8 @@ proto::params! {
         carrier: Carrier = Word(|| vec!["udp", "unix"]), Default("udp");
         /// Ask for real-time priority where the host allows it.
         realtime: bool = Flag, Default("true");
-        /// Keep this host's cores out of sleep states during a live run, unless there are more processes than cores.
-        awake: bool = Flag, Default("true");
+        /// Keep this host's cores out of sleep states during a live run, unless there are more than eight processes per core.
+        awake: Option<bool> = Flag, Else("true; false with [lab] attach, where hosts need the cores");
         /// Ports to capture, as node:port.
         capture: Texts = Either(&[List(&Text), Text]), Default("[]");
         /// Octets kept of each captured frame; all if left out.

@@ -86,7 +86,7 @@ fn held(before: &OutputCounters, now: &OutputCounters) -> u64 {
 }
 
 fn host(daemons: &[Outputs]) -> HostState {
-    let late = daemons.iter().map(|daemon| daemon.late_p99_thousandths).max();
+    let late = daemons.iter().filter_map(|daemon| daemon.late_p99_thousandths).max();
     HostState {
         late_p99_frames: late.map(|late| late as f64 / PER_MILLE),
         lost: daemons.iter().map(|daemon| daemon.lost).sum(),

@@ -274,6 +274,7 @@ impl LiveState {
             "sources_held": sources,
             "trees": trees.collect::<Vec<_>>(),
             "late": late,
+            "live": self.is_live,
             "lost": host.lost,
         })
     }

@@ -214,6 +214,7 @@ fn actions(scenario: &Scenario, record: &LabRecord) -> Markup {
                         input id="at-port" list="ports" autocomplete="off" placeholder="click a line, or write";
                         datalist id="ports" {
                             @for link in &record.links { option value=(link.a) {} option value=(link.b) {} }
+                            @for attached in &record.attached { option value=(attached.port) {} }
                         }
                     }
                     (button("cut", "Cut the cable")) (button("lose", "Lose 1 in 10")) (button("mend", "Repair"))

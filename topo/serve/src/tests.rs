@@ -61,6 +61,7 @@ pub(crate) fn record(lab: &str) -> LabRecord {
         daemons: Vec::new(),
         addresses: BTreeMap::new(),
         links: Vec::new(),
+        attached: Vec::new(),
     }
 }
 

@@ -64,7 +64,8 @@ impl Try {
         Try {
             dilation,
             frame_hops_per_s: hops / outcome.wall_seconds.max(1e-9),
-            lateness_p99_frames: outcome.fidelity.lateness_p99_frames,
+            // Its fabric has no attached ports, so lateness is defined.
+            lateness_p99_frames: outcome.fidelity.lateness_p99_frames.unwrap_or_default(),
             transport_lost: outcome.fidelity.transport_lost,
             cpu_ns_per_frame_hop: outcome.cpu_seconds * 1e9 / hops.max(1.0),
             kept_up: outcome.fidelity.ok,

@@ -36,7 +36,7 @@ pub(super) enum Format {
 /// Runs the command.
 pub(super) fn run(options: &Options) -> Outcome {
     let scenario = load_one(&options.file, &options.sets)?.scenario;
-    let topology = &scenario.fabric.topology;
+    let topology = &scenario.fabric.drawn_topology();
     let picture = match options.format {
         Format::Dot => graph::dot(&scenario.name, topology),
         Format::Mermaid => graph::mermaid(topology),

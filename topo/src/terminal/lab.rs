@@ -59,8 +59,17 @@ pub enum Subject {
 
 /// A table of labs.
 pub fn labs(lines: &BTreeMap<String, LabLine>) -> String {
-    let header =
-        ["lab", "state", "backend", "slowed", "devices", "fabric time", "late p99", "lost"];
+    let header = [
+        "lab",
+        "state",
+        "backend",
+        "slowed",
+        "devices",
+        "fabric time",
+        "late p99",
+        "lost",
+        "faults",
+    ];
     let rows = lines.iter().map(|(name, line)| {
         let at = line.at_ps.map_or("–".to_owned(), |ps| format!("{:.3} ms", ps as f64 / 1e9));
         let late = line.late_p99_thousandths;
@@ -74,6 +83,7 @@ pub fn labs(lines: &BTreeMap<String, LabLine>) -> String {
             at,
             late,
             line.lost.to_string(),
+            line.injected_lost.to_string(),
         ]
     });
     let labs = table(&header, 3..header.len(), rows);
@@ -123,11 +133,17 @@ type FlowColumn = (&'static str, fn(&FlowCounters) -> u64);
 /// A column of numbers about ports.
 type PortColumn = (&'static str, fn(&PortCounters) -> u64);
 
+/// PAUSE stops the whole link, so every priority shows its frames.
 const PFC: &[LaneColumn] = &[
     ("rx frames", |port, lane| named(port, format!("rx_prio{}_pause", lane.lane))),
     ("tx frames", |port, lane| named(port, format!("tx_prio{}_pause", lane.lane))),
+    ("rx PAUSE", |port, _| named(port, "rx_global_pause".to_owned())),
+    ("tx PAUSE", |port, _| named(port, "tx_global_pause".to_owned())),
     ("paused us", |_, lane| lane.pause_ps / PS_PER_US),
-    ("asked us", |port, lane| named(port, format!("tx_prio{}_pause_duration", lane.lane))),
+    ("asked us", |port, lane| {
+        named(port, format!("tx_prio{}_pause_duration", lane.lane))
+            + named(port, "tx_global_pause_duration".to_owned())
+    }),
 ];
 const ECN: &[LaneColumn] = &[
     ("tx frames", |_, lane| lane.tx_frames),
@@ -168,7 +184,13 @@ const LINKS: &[PortColumn] = &[
     ("tx bytes", |port| port.lanes.iter().map(|lane| lane.tx_bytes).sum()),
     ("rx frames", |port| port.lanes.iter().map(|lane| lane.rx_frames).sum()),
     ("rx bytes", |port| port.lanes.iter().map(|lane| lane.rx_bytes).sum()),
+    ("control tx", |port| port.lanes.iter().map(|lane| lane.tx_control).sum()),
+    ("control rx", |port| port.lanes.iter().map(|lane| lane.rx_control).sum()),
     ("drops", |port| port.drops.values().sum()),
+    ("faults", |port| {
+        let hits = &port.injected;
+        hits.lost + hits.corrupted + hits.duplicated + hits.delayed
+    }),
     ("watchdogs", |port| port.watchdogs),
 ];
 
@@ -189,7 +211,10 @@ impl Show<'_> {
             Subject::Flows => self.flows(counters, FLOWS),
             Subject::Links => {
                 let rows = ports(counters).map(|port| {
-                    let peer = self.record.peer(&port.port).unwrap_or("outside").to_owned();
+                    let interface =
+                        || Some(self.record.attached_at(&port.port)?.interface.as_str());
+                    let peer = self.record.peer(&port.port).or_else(interface);
+                    let peer = peer.unwrap_or("outside").to_owned();
                     let values = LINKS.iter().map(|(_, value)| value(port)).collect();
                     ([port.port.clone(), peer], values)
                 });
@@ -246,7 +271,7 @@ fn ports(counters: &[Counters]) -> impl Iterator<Item = &PortCounters> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use daemon::admin::view::NodeCounters;
+    use daemon::admin::view::{InjectedCounters, NodeCounters};
     use emulation::wiring::NodeKind;
     use launch::lab::Stage;
     use launch::lab::folder::LinkRecord;
@@ -273,11 +298,20 @@ mod tests {
             daemons: Vec::new(),
             addresses: BTreeMap::new(),
             links: vec![link("h0:1", "s0:1"), link("h1:1", "s0:2")],
+            attached: Vec::new(),
         };
         let port = |name: &str, tx_frames| PortCounters {
             port: name.into(),
             cabled: true,
-            lanes: vec![LaneCounters { lane: 3, tx_frames, tx_bytes: 17, ..Default::default() }],
+            lanes: vec![LaneCounters {
+                lane: 3,
+                tx_frames,
+                tx_bytes: 17,
+                tx_control: tx_frames.min(11),
+                rx_control: tx_frames.min(2),
+                ..Default::default()
+            }],
+            injected: InjectedCounters { lost: tx_frames.min(5), ..Default::default() },
             ..PortCounters::default()
         };
         let unused = PortCounters { port: "s0:3".into(), ..PortCounters::default() };
@@ -297,7 +331,7 @@ mod tests {
         };
         let all = words(&show.text(&counters));
         assert_eq!(all.len(), 2);
-        assert_eq!(all[0], ["s0:1", "h0:1", "4711", "17", "0", "0", "0", "0"]);
+        assert_eq!(all[0], ["s0:1", "h0:1", "4711", "17", "0", "0", "11", "2", "0", "5", "0"]);
         assert_eq!(all[1][..2], ["s0:2", "h1:1"]);
         let show = Show { nonzero: true, ..show };
         assert_eq!(words(&show.text(&counters)), all[..1]);

@@ -72,10 +72,10 @@ pub fn spinner(what: &str) -> ProgressBar {
 
 /// The fidelity so far, as text.
 fn fidelity(progress: Progress) -> String {
-    let Some(late) = progress.late_p99_frames else { return String::new() };
+    let lost = if progress.lost > 0 { format!(", {} lost", progress.lost) } else { String::new() };
+    let Some(late) = progress.late_p99_frames else { return lost };
     let limit = LATENESS_LIMIT as f64 / 1_000.0;
     let sign = if late <= limit && progress.lost == 0 { "✓" } else { "✕" };
-    let lost = if progress.lost > 0 { format!(", {} lost", progress.lost) } else { String::new() };
     format!(" late p99 {late:.2}{lost} {sign}")
 }
 

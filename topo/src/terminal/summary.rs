@@ -90,13 +90,15 @@ fn host(experiment: &Experiment) -> String {
     let fidelity = &experiment.result.fidelity;
     match experiment.result.dilation {
         None => format!("virtual clock, {:.1} s", experiment.outcome.wall_seconds),
-        Some(dilation) => format!(
-            "{}, {dilation}× slowed, host {} (late p99 {:.3} of 0.10 frame times, {} lost)",
-            experiment.result.backend,
-            if fidelity.ok { "kept up" } else { "did not keep up" },
-            fidelity.lateness_p99_frames,
-            fidelity.transport_lost,
-        ),
+        Some(dilation) => {
+            let how = if fidelity.ok { "kept up" } else { "did not keep up" };
+            let late = match fidelity.lateness_p99_frames {
+                Some(late) => format!("host {how} (late p99 {late:.3} of 0.10 frame times, "),
+                None => "ports without a rate, where nothing is late (".to_owned(),
+            };
+            let (backend, lost) = (&experiment.result.backend, fidelity.transport_lost);
+            format!("{backend}, {dilation}× slowed, {late}{lost} lost)")
+        }
     }
 }
 

@@ -49,6 +49,12 @@ families! {
     /// By lane.
     pub(crate) RECEIVED_PACKETS "port_receive_packets_total" "data frames received";
     /// By lane.
+    pub(crate) TRANSMITTED_CONTROL "port_transmit_control_packets_total"
+        "acknowledgements, notifications and flow-control frames sent";
+    /// By lane.
+    pub(crate) RECEIVED_CONTROL "port_receive_control_packets_total"
+        "acknowledgements, notifications and flow-control frames received";
+    /// By lane.
     pub NO_ROOM_PACKETS "port_no_room_packets_total" "frames lost for want of room";
     /// By lane.
     pub MARKED_PACKETS "queue_marked_packets_total" "frames marked by the congestion point";
@@ -73,6 +79,8 @@ families! {
     pub LINK_WATCHDOGS "link_watchdogs_total" "links retrained";
     /// By port and reason.
     pub DISCARDS "port_discards_total" "frames that ended here";
+    /// By port and action.
+    pub(crate) INJECTED_FRAMES "port_injected_frames_total" "frames that faults on purpose hit";
     /// By port, direction and priority; on Ethernet.
     pub PFC_FRAMES "pfc_frames_total" "PFC frames of a priority";
 }

@@ -11,7 +11,7 @@ use emulation::clock::{Clock, Stopwatch};
 use emulation::driver::orders::{DeviceSnapshot, ImpairmentChange, Order, Reply};
 use emulation::frame_tap::{CaptureStatistics, FrameTap};
 use emulation::timer::{Priority, permitted_priority};
-use emulation::wiring::{End, Impairment};
+use emulation::wiring::{Action, End, Impairment};
 use proto::device::Depth;
 use proto::ids::PortNumber;
 use proto::units::{BitRate, Bytes};
@@ -201,6 +201,14 @@ impl AdminHandle {
     pub async fn impair(&self, port: &str, change: ManualImpairment) -> Result<(), Refusal> {
         let (device, number) = self.end(port)?;
         let end = End { node: self.info.nodes[device], port: number };
+        let needs_fcs =
+            matches!(&change, ManualImpairment::Rule(rule, _) if rule.action == Action::Corrupt);
+        if needs_fcs && self.info.config.bare && self.info.config.wiring.attached_at(end).is_none()
+        {
+            let reason =
+                "the cable has no FCS that shows a corrupt frame: name a part of the frame";
+            return Err(Refusal::invalid(format!("{port}: {reason}")));
+        }
         let spare = Impairer::idle(&self.info.config.wiring, end, self.info.config.seed);
         let change = match change {
             ManualImpairment::Rule(rule, length) => {

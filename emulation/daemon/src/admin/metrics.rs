@@ -31,6 +31,8 @@ const LANES: &[(Family, Kind, Reading)] = &[
     (families::TRANSMITTED_PACKETS, Total, |lane| lane.tx_frames as f64),
     (families::RECEIVED_BYTES, Total, |lane| lane.rx_bytes as f64),
     (families::RECEIVED_PACKETS, Total, |lane| lane.rx_frames as f64),
+    (families::TRANSMITTED_CONTROL, Total, |lane| lane.tx_control as f64),
+    (families::RECEIVED_CONTROL, Total, |lane| lane.rx_control as f64),
     (families::NO_ROOM_PACKETS, Total, |lane| lane.no_room as f64),
     (families::MARKED_PACKETS, Total, |lane| lane.marks as f64),
     (families::NOTIFICATIONS_SENT, Total, |lane| lane.notes_tx as f64),
@@ -66,13 +68,14 @@ impl Page {
         let lab = vec![info.config.lab.clone(), seed, dilation, status.version.clone()];
         let labels = ["name", "seed", "dilate", "version"];
         self.add(Level, families::RUN_INFO, &labels, [(lab, 1.0)]);
-        let late_frames = status.late_p99_thousandths as f64 / PER_MILLE;
+        let late_frames = status.late_p99_thousandths.map(|late| late as f64 / PER_MILLE);
         for (kind, family, value) in [
-            (Level, families::FABRIC_TIME_SECONDS, status.at_ps as f64 / PS_PER_S),
+            (Level, families::FABRIC_TIME_SECONDS, Some(status.at_ps as f64 / PS_PER_S)),
             (Level, families::LATENESS_P99_FRAMES, late_frames),
-            (Total, families::LOST_FRAMES, status.lost as f64),
+            (Total, families::LOST_FRAMES, Some(status.lost as f64)),
         ] {
-            self.add(kind, family, &["process"], [(vec![status.process.to_string()], value)]);
+            let of_process = value.map(|value| (vec![status.process.to_string()], value));
+            self.add(kind, family, &["process"], of_process);
         }
     }
 
@@ -105,6 +108,18 @@ impl Page {
             port.drops.iter().map(row)
         });
         self.add(Total, families::DISCARDS, &["node", "port", "reason"], discards);
+        let injected = ports(counters).flat_map(|(at, port)| {
+            let hits = &port.injected;
+            let of = |(action, count): (&str, u64)| (with(&at, action), count as f64);
+            [
+                ("lost", hits.lost),
+                ("corrupted", hits.corrupted),
+                ("duplicated", hits.duplicated),
+                ("delayed", hits.delayed),
+            ]
+            .map(of)
+        });
+        self.add(Total, families::INJECTED_FRAMES, &["node", "port", "action"], injected);
     }
 
     fn of_pfc(&self, counters: &Counters) {

@@ -31,8 +31,8 @@ pub struct Status {
     pub priority: Priority,
     /// Frames that have left a port: frame-hops.
     pub departures: u64,
-    /// p99 of lateness, in thousandths of a frame time.
-    pub late_p99_thousandths: u64,
+    /// p99 of lateness, in thousandths of a frame time; none if only ports without a rate have sent.
+    pub late_p99_thousandths: Option<u64>,
     /// Frames found missing between processes.
     pub lost: u64,
     /// Frames that impairments hit.
@@ -94,10 +94,26 @@ pub struct PortCounters {
     pub lanes: Vec<LaneCounters>,
     /// Frames dropped, by reason, without reasons that did not occur.
     pub drops: BTreeMap<String, u64>,
+    /// Frames that the port sent and that impairments hit: lost by faults and cuts, altered, copied, delayed.
+    #[serde(default)]
+    pub injected: InjectedCounters,
     /// Watchdog timeouts that retrained the link.
     pub watchdogs: u64,
     /// Further counters under operators' names.
     pub named: BTreeMap<String, u64>,
+}
+
+/// Frames of one port that impairments hit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InjectedCounters {
+    /// Frames lost.
+    pub lost: u64,
+    /// Frames with a flipped bit.
+    pub corrupted: u64,
+    /// Copies added.
+    pub duplicated: u64,
+    /// Frames delayed.
+    pub delayed: u64,
 }
 
 /// The counters of one lane of a port. Bytes are octets.
@@ -143,8 +159,8 @@ pub struct LaneCounters {
 pub struct Outputs {
     /// Fabric time of the last step, in picoseconds.
     pub at_ps: u64,
-    /// p99 of lateness, in thousandths of a frame time.
-    pub late_p99_thousandths: u64,
+    /// p99 of lateness, in thousandths of a frame time; none if only ports without a rate have sent.
+    pub late_p99_thousandths: Option<u64>,
     /// Frames found missing between processes.
     pub lost: u64,
     /// By port with a cable.
@@ -251,12 +267,16 @@ impl Counters {
     /// The counters in `snapshot`.
     pub(crate) fn of(info: &ProcessInfo, snapshot: &DeviceSnapshot) -> Counters {
         let devices = info.nodes.iter().zip(&snapshot.devices);
-        Counters {
-            at_ps: snapshot.beat.at.as_ps(),
-            cleared_ps: None,
-            nodes: devices.map(|(node, reading)| node_counters(info, *node, reading)).collect(),
+        let mut nodes: Vec<NodeCounters> =
+            devices.map(|(node, reading)| node_counters(info, *node, reading)).collect();
+        for (device, port, injected) in &snapshot.injected_at {
+            let node = nodes.get_mut(*device);
+            if let Some(port) = node.and_then(|node| node.ports.get_mut(port.index())) {
+                port.injected = injected_counters(injected);
+            }
         }
-        .with_attached(snapshot)
+        Counters { at_ps: snapshot.beat.at.as_ps(), cleared_ps: None, nodes }
+            .with_attached(snapshot)
     }
 
     /// Adds the frames that were dropped at attached interfaces to the drops of their ports.
@@ -304,6 +324,10 @@ impl PortCounters {
             }
         }
         self.watchdogs -= before.watchdogs;
+        self.injected.lost -= before.injected.lost;
+        self.injected.corrupted -= before.injected.corrupted;
+        self.injected.duplicated -= before.injected.duplicated;
+        self.injected.delayed -= before.injected.delayed;
         for (totals, before) in [(&mut self.drops, &before.drops), (&mut self.named, &before.named)]
         {
             for (name, total) in totals.iter_mut() {
@@ -380,11 +404,21 @@ fn port_counters(info: &ProcessInfo, end: End, reading: &PortReading) -> PortCou
     let drops = reading.drops.iter().filter(|(_, count)| *count > 0);
     PortCounters {
         port: wiring.end_name(end),
-        cabled: wiring.peer(end).is_some() || wiring.attached.iter().any(|at| at.at == end),
+        cabled: wiring.peer(end).is_some() || wiring.attached_at(end).is_some(),
         lanes: reading.lanes.iter().map(lane_counters).collect(),
         drops: drops.map(|(reason, count)| (reason.name().to_owned(), count)).collect(),
+        injected: InjectedCounters::default(),
         watchdogs: reading.watchdogs,
         named: reading.named.iter().cloned().collect(),
+    }
+}
+
+const fn injected_counters(injected: &Injected) -> InjectedCounters {
+    InjectedCounters {
+        lost: injected.lost.total(),
+        corrupted: injected.corrupted,
+        duplicated: injected.duplicated.total(),
+        delayed: injected.delayed,
     }
 }
 

@@ -175,3 +175,78 @@ fn marked_frames_are_told_from_others_and_link_local_ones_too() {
     assert_eq!(found(&octets), [false, true, false]);
     assert!(matches(FrameFilter::LinkLocal, &frame(FrameKind::InfinibandLink)));
 }
+
+/// A RoCEv2 SEND ONLY over IPv4 with 16 octets of payload, without FCS: headers end at 54, the ICRC begins at 70.
+fn roce_frame() -> Frame {
+    let mut octets = BytesMut::zeroed(74);
+    octets[12..14].copy_from_slice(&[0x08, 0x00]);
+    octets[14] = 0x45;
+    octets[16..18].copy_from_slice(&60u16.to_be_bytes());
+    octets[23] = 17;
+    octets[36..38].copy_from_slice(&4791u16.to_be_bytes());
+    octets[38..40].copy_from_slice(&40u16.to_be_bytes());
+    octets[42] = 0x04;
+    Frame::intact(FrameKind::Ethernet, octets)
+}
+
+/// Octets that differ between `frame` and what an impairer with `action` makes of it, many times.
+fn altered(frame: &Frame, action: Action, outside: bool) -> Vec<usize> {
+    let mut impairer = impairer(&[(FrameFilter::All, action, ALWAYS)]);
+    impairer.outside = outside;
+    let mut places: Vec<usize> = (0..500)
+        .map(|_| {
+            let out = impairer.apply(frame.clone(), Instant::ZERO);
+            let bad = out.frames[0].as_ref().expect("the frame is sent");
+            assert_eq!(bad.integrity, Integrity::Unchecked, "the FCS is right");
+            let pairs = bad.octets.iter().zip(&frame.octets);
+            let flips = pairs.clone().map(|(a, b)| (a ^ b).count_ones()).sum::<u32>();
+            assert_eq!(flips, 1);
+            pairs.clone().position(|(a, b)| a != b).expect("one octet differs")
+        })
+        .collect();
+    assert_eq!(impairer.injected.corrupted, 500);
+    places.sort_unstable();
+    places.dedup();
+    places
+}
+
+#[test]
+fn outside_the_fabric_corruption_hits_the_payload_and_the_frame_is_sent() {
+    let places = altered(&roce_frame(), Action::Corrupt, true);
+    assert_eq!(places, (54..70).collect::<Vec<_>>());
+}
+
+#[test]
+fn each_part_of_a_frame_can_be_altered() {
+    let parts = |part| altered(&roce_frame(), Action::Alter(part), false);
+    assert_eq!(parts(FramePart::Icrc), (70..74).collect::<Vec<_>>());
+    assert_eq!(parts(FramePart::Header), (14..54).collect::<Vec<_>>());
+    // An acknowledgement has only its AETH.
+    let mut ack = roce_frame();
+    ack.octets[42] = 0x11;
+    ack.octets[16..18].copy_from_slice(&48u16.to_be_bytes());
+    ack.octets[38..40].copy_from_slice(&28u16.to_be_bytes());
+    assert_eq!(altered(&ack, Action::Corrupt, true), [54, 55, 56, 57]);
+}
+
+#[test]
+fn frames_without_roce_are_altered_behind_their_headers() {
+    // IPv6 with UDP to another port: 14 + 40 + 8.
+    let mut octets = BytesMut::zeroed(80);
+    octets[12..14].copy_from_slice(&[0x86, 0xdd]);
+    (octets[14], octets[19], octets[20]) = (0x60, 18, 17);
+    let ipv6 = Frame::intact(FrameKind::Ethernet, octets);
+    assert_eq!(altered(&ipv6, Action::Corrupt, true), (62..72).collect::<Vec<_>>());
+    // ARP with a VLAN tag: everything behind the EtherType, and never the tag.
+    let mut octets = BytesMut::zeroed(46);
+    octets[12..18].copy_from_slice(&[0x81, 0x00, 0, 5, 0x08, 0x06]);
+    let arp = Frame::intact(FrameKind::Ethernet, octets);
+    assert_eq!(altered(&arp, Action::Corrupt, true), (18..46).collect::<Vec<_>>());
+    for length in 0..74 {
+        let mut cut = roce_frame();
+        cut.octets.truncate(length);
+        for part in [FramePart::Payload, FramePart::Icrc, FramePart::Header] {
+            assert!(parts::place(&cut.octets, part).end <= length);
+        }
+    }
+}

@@ -32,6 +32,20 @@ fn a_quantum_is_512_bit_times_of_the_links_own_rate() {
 }
 
 #[test]
+fn a_port_that_sends_without_a_rate_pauses_by_a_nominal_one() {
+    let config = PauseConfig { quanta_rate: Some(BitRate::gbps(10)), ..Default::default() };
+    let mut flow = PauseFlow::new(&config, BitRate::gbps(10_000));
+    flow.on_pfc(&xoff(65_535), ns(0));
+    assert_eq!(flow.poll_timeout(), Instant::from_ps(3_355_392_000));
+    // A quarter of the pause time: 120 frames in 100 ms, not 120 000.
+    let mut flow = PauseFlow::new(&config, BitRate::gbps(10_000));
+    flow.demand(1 << 3, ns(0));
+    flow.poll_control(ns(0));
+    assert_eq!(flow.control_due(Instant::from_ps(838_847_999)), None);
+    assert!(flow.control_due(Instant::from_ps(838_848_000)).is_some());
+}
+
+#[test]
 fn a_slow_ear_obeys_later_counts_from_then_and_leaves_no_gap_to_a_repetition() {
     let mut flow = flow(&PauseConfig { response: Duration::from_ns(100), ..Default::default() });
     assert_eq!(flow.on_pfc(&xoff(1), ns(0)).xoff, 1 << 3);

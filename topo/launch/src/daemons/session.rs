@@ -136,8 +136,8 @@ impl Session {
             daemon.send(&start).await.map_err(lost)?;
             received.last = Stopwatch::start();
         }
-        let keeps = job.run.awake && !driver::is_heavily_overcommitted(self.daemons.len());
-        self.awake = keeps.then(Awake::keep);
+        let overcommitted = driver::is_heavily_overcommitted(self.daemons.len());
+        self.awake = (job.keeps_awake() && !overcommitted).then(Awake::keep);
         Ok(Begin { clock: Clock::new(origin_ns, dilation), epoch, peers, hellos })
     }
 
@@ -202,10 +202,11 @@ impl Session {
 
     fn progress(&self) -> Progress<'_> {
         let beats = || self.received.iter().filter_map(|from| from.beat.as_ref());
-        let late = beats().map(|beat| beat.late_p99_thousandths).max();
+        // A worker that has not beaten yet is not late.
+        let late = beats().map(|beat| beat.late_p99_thousandths).max().unwrap_or(Some(0));
         Progress {
             at: beats().map(|beat| beat.at).min().unwrap_or(Instant::ZERO),
-            late_p99_frames: Some(late.unwrap_or(0) as f64 / 1_000.0),
+            late_p99_frames: late.map(|late| late as f64 / 1_000.0),
             lost: beats().map(|beat| beat.lost).sum(),
             bins: &self.bins,
         }

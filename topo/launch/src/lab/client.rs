@@ -6,6 +6,8 @@ use daemon::admin::{
     CaptureRequest, Fault, Flows, LinkChange, Problem, TrafficChange, TrafficChanged,
 };
 use daemon::{BoxedError, with_sources};
+use emulation::cable::interface::Interfaces;
+use emulation::cable::namespace::within;
 use emulation::frame_tap::CaptureStatistics;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Bytes;
@@ -17,7 +19,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use std::error::Error;
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::net::UnixStream;
 use tokio::runtime::Builder;
@@ -135,6 +138,29 @@ fn ends<'a>(record: &'a LabRecord, port: &'a str) -> impl Iterator<Item = &'a st
 pub fn cut(record: &LabRecord, port: &str, down: bool) -> Result<(), ClientError> {
     let change = LinkChange { down: Some(down), ..LinkChange::default() };
     ends(record, port).try_for_each(|end| change_link(record, end, &change))
+}
+
+/// Switches the interface of the host at `port` off or on, so that its far end loses its carrier or has it again.
+///
+/// # Errors
+/// If the port has no such interface, or this process may not switch it.
+pub fn set_carrier(record: &LabRecord, port: &str, down: bool) -> Result<(), ClientError> {
+    let none = || {
+        let reason = "has no interface of this host, and devices of a lab sense no carrier";
+        ClientError::Refused(format!("{port} {reason}"))
+    };
+    let interface = &record.attached_at(port).ok_or_else(none)?.interface;
+    let namespace = |process: &str| PathBuf::from(format!("/proc/{process}/ns/net"));
+    let there = namespace(&daemon_at(record, port)?.pid.to_string());
+    let is_here = fs::read_link(&there).ok() == fs::read_link(namespace("self")).ok();
+    let there = (!is_here).then_some(there);
+    within(there.as_deref(), || Interfaces::here()?.set_state(interface, !down)).map_err(|error| {
+        let word = if down { "off" } else { "on" };
+        ClientError::Refused(format!(
+            "interface {interface} cannot be switched {word}: {error}; that needs CAP_NET_ADMIN in \
+             the network namespace of the lab"
+        ))
+    })
 }
 
 /// Removes all changes and faults at both ends of the cable at `port`.

@@ -70,6 +70,20 @@ pub struct LabRecord {
     pub addresses: BTreeMap<u64, String>,
     /// Its cables.
     pub links: Vec<LinkRecord>,
+    /// Its ports with an interface of the host.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attached: Vec<AttachedRecord>,
+}
+
+/// A port of a lab with an interface of the host.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AttachedRecord {
+    /// The port, as in `leaf1:4`.
+    pub port: String,
+    /// The name of the interface.
+    pub interface: String,
+    /// Its line rate; without one the nominal rate of its pauses.
+    pub rate: BitRate,
 }
 
 /// A cable of a lab.
@@ -108,10 +122,15 @@ impl LabRecord {
         })
     }
 
-    /// The rate of the cable at `port`.
+    /// The interface of the host at `port`.
+    pub fn attached_at(&self, port: &str) -> Option<&AttachedRecord> {
+        self.attached.iter().find(|attached| attached.port == port)
+    }
+
+    /// The rate of the cable at `port`, or of the attached interface there.
     pub fn rate_of(&self, port: &str) -> Option<BitRate> {
         let link = self.links.iter().find(|link| link.a == port || link.b == port);
-        link.map(|link| link.rate)
+        link.map(|link| link.rate).or_else(|| self.attached_at(port).map(|attached| attached.rate))
     }
 
     /// Reads the journal in `folder`.
@@ -263,6 +282,7 @@ mod tests {
             daemons: Vec::new(),
             addresses: BTreeMap::new(),
             links: Vec::new(),
+            attached: Vec::new(),
         }
     }
 

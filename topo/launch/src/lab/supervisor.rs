@@ -1,6 +1,8 @@
 //! The supervisor of a lab: the process that holds its daemons and namespaces after `up` has ended.
 
-use super::folder::{DaemonRecord, LabRecord, LinkRecord, RUN, SCENARIO, Stage, TOKEN};
+use super::folder::{
+    AttachedRecord, DaemonRecord, LabRecord, LinkRecord, RUN, SCENARIO, Stage, TOKEN,
+};
 use crate::daemons::Cabling;
 use crate::daemons::persistent::run_until_stopped;
 use crate::error::OrHost;
@@ -57,10 +59,11 @@ fn run_lab(folder: &Path, record: &mut LabRecord) -> Result<(), LaunchError> {
     let mut scenario = Scenario::parse(&text, &record.sets)
         .map_err(|faults| LaunchError::config(faults.in_file(SCENARIO)))?;
     // A lab may run for days: the cores of its host must be able to idle.
-    scenario.run.awake = false;
+    scenario.run.awake = Some(false);
     let lab = without_end(&mut scenario);
     record.addresses = addresses(&lab);
     record.links = links(&lab);
+    record.attached = attached(&lab);
     let name = record.lab.clone();
     let scratch = folder.join(RUN);
     private(&scratch).or_host("no folder for the run")?;
@@ -120,4 +123,12 @@ fn links(lab: &Lab) -> Vec<LinkRecord> {
         rate: *rate,
     });
     links.collect()
+}
+
+fn attached(lab: &Lab) -> Vec<AttachedRecord> {
+    let port = |(at, interface, rate): (_, &str, _)| {
+        let (port, interface) = (lab.fabric.wiring.end_name(at), interface.to_owned());
+        AttachedRecord { port, interface, rate }
+    };
+    lab.fabric.attached().map(port).collect()
 }

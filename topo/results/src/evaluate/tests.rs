@@ -41,6 +41,7 @@ fn fabric() -> Fabric {
         },
         rates: vec![BitRate::gbps(8)],
         attached_rates: Vec::new(),
+        nominal_rates: Vec::new(),
         technology: proto::technology::Technology::Infiniband,
         tau: Duration::from_ps(TAU),
         full_frame: Bytes::new(100),

@@ -172,8 +172,9 @@ pub struct DeadlockLine {
 pub struct Fidelity {
     /// True if it did.
     pub ok: bool,
-    /// 99th percentile of lateness inside the measured windows, in frame times.
-    pub lateness_p99_frames: f64,
+    /// 99th percentile of lateness inside the measured windows, in frame times; null if only attached ports
+    /// without a rate have sent.
+    pub lateness_p99_frames: Option<f64>,
     /// Frames that the sockets lost.
     pub transport_lost: u64,
     /// The dilation with which the host should keep up; null on the virtual clock.
@@ -184,7 +185,7 @@ impl Fidelity {
     /// The value for the virtual clock, where nothing is late.
     pub const VIRTUAL: Fidelity = Fidelity {
         ok: true,
-        lateness_p99_frames: 0.0,
+        lateness_p99_frames: Some(0.0),
         transport_lost: 0,
         suggested_dilation: None,
     };

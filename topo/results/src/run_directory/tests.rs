@@ -265,7 +265,7 @@ fn run_json_has_the_fields_of_the_design_in_their_order() {
 
 #[test]
 fn a_host_that_did_not_keep_up_says_nothing_about_expectations() {
-    let late = Fidelity { ok: false, lateness_p99_frames: 0.3, ..Fidelity::VIRTUAL };
+    let late = Fidelity { ok: false, lateness_p99_frames: Some(0.3), ..Fidelity::VIRTUAL };
     let inconclusive = result(vec![judged(Verdict::Fail)], late);
     assert_eq!(inconclusive.verdict, Verdict::Inconclusive);
     let folder = tempfile::tempdir().expect("a temporary folder");

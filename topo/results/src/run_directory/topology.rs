@@ -18,8 +18,16 @@ pub struct Topology<'a> {
 #[derive(Serialize)]
 struct Node<'a> {
     name: &'a str,
-    kind: NodeKind,
+    kind: Kind,
     level: u8,
+}
+
+/// A device of the fabric, or a host behind an attached interface.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Kind {
+    Device(NodeKind),
+    Host(&'static str),
 }
 
 #[derive(Serialize)]
@@ -33,7 +41,7 @@ struct Link<'a> {
 
 /// Writes the file; its rows are nodes and links.
 pub(super) fn write(record: &RunRecord<'_>, out: &mut Sealed) -> io::Result<u64> {
-    let topology = describe(record.fabric);
+    let topology = with_hosts(record.fabric);
     serde_json::to_writer(&mut *out, &topology)?;
     out.write_all(b"\n")?;
     Ok((topology.nodes.len() + topology.links.len()) as u64)
@@ -45,7 +53,7 @@ pub fn describe(fabric: &Fabric) -> Topology<'_> {
     let links = fabric.wiring.links.iter().zip(&fabric.rates);
     Topology {
         nodes: nodes
-            .map(|node| Node { name: &node.name, kind: node.kind, level: node.level })
+            .map(|node| Node { name: &node.name, kind: Kind::Device(node.kind), level: node.level })
             .collect(),
         links: links
             .map(|(link, rate)| Link {
@@ -59,6 +67,28 @@ pub fn describe(fabric: &Fabric) -> Topology<'_> {
         columns: columns(fabric),
         order: "leaf",
     }
+}
+
+/// The same with a node at level 0 for each attached interface, called as the interface is, and a link to it at port
+/// 1. The rate of a port without one is the nominal rate of its pauses.
+fn with_hosts(fabric: &Fabric) -> Topology<'_> {
+    let mut topology = describe(fabric);
+    for (at, interface, rate) in fabric.attached() {
+        topology.nodes.push(Node { name: interface, kind: Kind::Host("host"), level: 0 });
+        topology.links.push(Link {
+            a: fabric.wiring.end_name(at),
+            b: format!("{interface}:1"),
+            rate: rate.get(),
+            delay_ps: 0,
+            tech: fabric.technology.name(),
+        });
+        let last = topology.columns.len() - 1;
+        topology.columns[0].push(interface);
+        if last > 0 {
+            topology.columns[last].push(interface);
+        }
+    }
+    topology
 }
 
 /// The unfolded picture from left to right: adapters as sources, switches up to the top and down

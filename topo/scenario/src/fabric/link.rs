@@ -33,9 +33,11 @@ impl Link {
     }
 }
 
-const MODES: [(&str, PauseMode); 3] =
+/// Words of `pause`.
+pub(crate) const MODES: [(&str, PauseMode); 3] =
     [("none", PauseMode::None), ("pause", PauseMode::Global), ("pfc", PauseMode::Pfc)];
-const MAPS: [(&str, PriorityMap); 2] =
+/// Words of `priorities`.
+pub(crate) const MAPS: [(&str, PriorityMap); 2] =
     [("dscp", PriorityMap::BY_DSCP), ("pcp", PriorityMap::BY_PCP)];
 /// The word that stands among weights.
 const STRICT: &str = "strict";

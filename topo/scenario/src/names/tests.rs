@@ -55,5 +55,6 @@ fn a_port_with_an_interface_of_the_host_is_measured_and_is_no_cable() {
     let name = topology.end_name(attached);
     let found = directed(&topology, &format!("{name}:rx")).expect("an attached port");
     assert_eq!(found, [(attached, Direction::Rx)]);
+    assert_eq!(senders(&topology, &name).expect("it sends"), [attached]);
     assert!(ends(&topology, &name).is_err());
 }

@@ -41,7 +41,9 @@ pub fn interfaces(labs: &BTreeMap<String, LabRecord>) -> Vec<Interface> {
 
 fn of_lab(lab: &str, record: &LabRecord) -> Vec<Interface> {
     let cables = || record.links.iter().map(|link| (&link.a, &link.b));
-    let mut ends: Vec<(&String, &String)> = cables().chain(cables().map(|(a, b)| (b, a))).collect();
+    let hosts = record.attached.iter().map(|attached| (&attached.port, &attached.interface));
+    let mut ends: Vec<(&String, &String)> =
+        cables().chain(cables().map(|(a, b)| (b, a))).chain(hosts).collect();
     ends.sort_by_key(|(port, _)| natural(port));
     let is_switch = |port: &str| {
         let node = port.rsplit_once(':').map_or(port, |(node, _)| node);
@@ -162,6 +164,7 @@ mod tests {
                 daemon(NodeKind::Switch, &["s1"]),
             ],
             links: vec![link("h1:1", "s1:10"), link("{x}\n</b>:1", "s1:9")],
+            attached: Vec::new(),
             ..record("one")
         }
     }

@@ -4,7 +4,7 @@ use super::Choice;
 use crate::exit::{Exit, Outcome};
 use clap::{Subcommand, ValueEnum};
 use daemon::admin::{Fault, LinkChange, TrafficChange};
-use emulation::wiring::{Action, FrameFilter};
+use emulation::wiring::{Action, FrameFilter, FramePart};
 use launch::lab::client::ClientError;
 use launch::lab::{LabRecord, client};
 use proto::units::{BitRate, Duration};
@@ -36,11 +36,15 @@ struct Link {
     #[arg(value_name = "PORT")]
     port: String,
     /// Stop all frames, in both directions
-    #[arg(long, conflicts_with = "up")]
+    #[arg(long, conflicts_with = "up", group = "way")]
     down: bool,
     /// Let all frames pass again
-    #[arg(long)]
+    #[arg(long, group = "way")]
     up: bool,
+    /// With --down or --up: switch the attached interface of the host off or on as well, so that its far end loses
+    /// its carrier. Needs CAP_NET_ADMIN
+    #[arg(long, requires = "way")]
+    carrier: bool,
     /// The share of frames from this port that are lost at random, as in 0.01
     #[arg(long, value_name = "SHARE", required_unless_present_any = ["down", "up", "rate"])]
     loss: Option<f64>,
@@ -69,6 +73,10 @@ pub(in super::super) struct FaultOptions {
     /// The duration in fabric time, as in "5 ms" (default: until mend)
     #[arg(long = "for", value_name = "TIME", value_parser = time)]
     length: Option<Duration>,
+    /// For corrupt: a bit of this part flips and the FCS is right (default: any bit, and the FCS is wrong; at an
+    /// attached interface, payload)
+    #[arg(long, value_enum)]
+    part: Option<PartWord>,
     /// The additional delay, for delay, as in "1 us"
     #[arg(long, value_name = "TIME", value_parser = time, required_if_eq("action", "delay"))]
     by: Option<Duration>,
@@ -83,6 +91,16 @@ enum ActionWord {
     Duplicate,
     Delay,
     Mend,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum PartWord {
+    /// Octets behind all headers; the receiver's ICRC or checksum shows it
+    Payload,
+    /// The ICRC of RoCE
+    Icrc,
+    /// IP, UDP or TCP, BTH
+    Header,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -141,6 +159,10 @@ pub(in super::super) fn set(options: &Set) -> Outcome {
             client::change_link(record, &link.port, &change)?;
         }
         if link.down || link.up {
+            // What is refused has changed nothing.
+            if link.carrier {
+                client::set_carrier(record, &link.port, link.down)?;
+            }
             client::cut(record, &link.port, link.down)?;
         }
         Ok(format!("link {} changed", link.port))
@@ -151,9 +173,17 @@ pub(in super::super) fn set(options: &Set) -> Outcome {
 pub(in super::super) fn fault(options: &FaultOptions) -> Outcome {
     with(&options.choice, |record| {
         let port = &options.port;
+        if options.part.is_some() && options.action != ActionWord::Corrupt {
+            return Err(ClientError::Refused("only corrupt takes --part".to_owned()));
+        }
         let action = match (options.action, options.by) {
             (ActionWord::Drop, _) => Action::Lose,
-            (ActionWord::Corrupt, _) => Action::Corrupt,
+            (ActionWord::Corrupt, _) => match options.part {
+                None => Action::Corrupt,
+                Some(PartWord::Payload) => Action::Alter(FramePart::Payload),
+                Some(PartWord::Icrc) => Action::Alter(FramePart::Icrc),
+                Some(PartWord::Header) => Action::Alter(FramePart::Header),
+            },
             (ActionWord::Duplicate, _) => Action::Duplicate,
             (ActionWord::Delay, by) => Action::Delay(by.unwrap_or(Duration::ZERO)),
             (ActionWord::Mend, _) => {

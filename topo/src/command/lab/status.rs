@@ -54,7 +54,7 @@ fn line(record: &LabRecord) -> LabLine {
         nodes: record.daemons.iter().map(|daemon| daemon.nodes.len()).sum(),
         supervisor: record.owner.process,
         at_ps: daemons.iter().map(|daemon| daemon.at_ps).max(),
-        late_p99_thousandths: daemons.iter().map(|daemon| daemon.late_p99_thousandths).max(),
+        late_p99_thousandths: daemons.iter().filter_map(|daemon| daemon.late_p99_thousandths).max(),
         lost: daemons.iter().map(|daemon| daemon.lost).sum(),
         injected_lost: daemons.iter().map(|daemon| daemon.injected.lost.total()).sum(),
         attached: daemons.iter().flat_map(|daemon| daemon.attached.clone()).collect(),

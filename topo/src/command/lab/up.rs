@@ -73,6 +73,7 @@ pub(in super::super) fn run(options: &Options) -> Outcome {
         daemons: Vec::new(),
         addresses: BTreeMap::new(),
         links: Vec::new(),
+        attached: Vec::new(),
     };
     if let Some(left) = labs.all().get(&record.lab).filter(|left| left.is_abandoned()) {
         // If it cannot be removed, creating the folder fails with the reason.

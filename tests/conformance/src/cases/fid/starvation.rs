@@ -18,7 +18,7 @@ use std::num::NonZeroU64;
 pub fn starvation(_: Level) -> Finding {
     let text = star(4, "10 s", "", &traffic("incast", "h[1-3]", "h4", super::incast::INCAST_KEYS));
     let (fidelity, departures) = starved(&text)?;
-    let p99 = fidelity.lateness_p99_frames;
+    let p99 = fidelity.lateness_p99_frames.ok_or("no lateness")?;
     ensure!(!fidelity.ok, "a tenth of a core, lateness p99 {p99} frames, and the run passes");
     Ok(format!("{departures} departures, p99 {p99:.2} frames late, inconclusive"))
 }

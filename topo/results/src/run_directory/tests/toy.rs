@@ -41,6 +41,7 @@ pub(super) fn fabric() -> Fabric {
         wiring: Wiring { nodes, links: vec![link], ..Wiring::default() },
         rates: vec![BitRate::gbps(8_000)],
         attached_rates: Vec::new(),
+        nominal_rates: Vec::new(),
         technology: proto::technology::Technology::Infiniband,
         tau: Duration::from_ps(100),
         full_frame: Bytes::new(100),
