@@ -32,7 +32,7 @@ mod rules;
 mod sequence;
 pub mod table;
 
-pub use findings::{Finding, Tally};
+pub use findings::{At, Finding, Tally};
 use frame::EthernetFrame;
 use packet::PacketHeaders;
 use ports::Place;
@@ -42,7 +42,7 @@ use proto::units::{BitRate, Duration};
 use proto::wire::classify::PriorityMap;
 use proto::wire::error::ParseError;
 pub use report::{KEPT, Report, verify};
-pub use rule::Rule;
+pub use rule::{Rule, Severity};
 pub use rules::{FAMILIES, Row};
 use std::fmt::Display;
 
@@ -55,6 +55,8 @@ pub struct Settings {
     pub cnp_interval: Option<Duration>,
     /// The DSCP of CNPs.
     pub cnp_dscp: Option<Dscp>,
+    /// Local ACK timeout of the requesters, 1 to 31: the time-out is 4.096 µs · 2^timeout.
+    pub timeout: Option<u8>,
     /// Data rate of links whose rate the file does not state.
     pub rate: Option<BitRate>,
     /// How Ethernet links are paused.
@@ -79,8 +81,9 @@ pub trait Family {
     /// Checks the next frame of the file.
     fn check(&mut self, check: &mut Check<'_>);
 
-    /// Counts what was followed, after the last frame of the file.
-    fn finish(&mut self, _tally: &mut Tally) {}
+    /// Judges what only the whole file shows, and counts what was followed, after the last frame. Of the findings,
+    /// `kept` are kept for each rule.
+    fn finish(&mut self, _report: &mut Report, _kept: u64) {}
 }
 
 impl<F: FnMut(&mut Check<'_>)> Family for F {
@@ -103,19 +106,12 @@ pub struct Check<'a> {
 impl Check<'_> {
     /// Reports that the frame breaks `rule`. Text is made only for findings that are kept.
     fn breaks(&mut self, rule: &Rule, found: impl Display, expected: impl Display) {
-        let count = self.report.counts.entry(rule.id).or_default();
-        *count += 1;
-        if *count > self.kept {
-            return;
-        }
-        self.report.findings.push(Finding {
+        let at = At {
             frame: self.seen.number,
-            interface: self.port.to_owned(),
+            interface: self.port,
             direction: self.seen.place.direction,
-            rule: rule.id,
-            found: found.to_string(),
-            expected: expected.to_string(),
-        });
+        };
+        self.report.add(rule, self.kept, at, found, expected);
     }
 
     /// Counts something that was judged.

@@ -28,6 +28,11 @@ pub(super) struct Options {
     /// The DSCP of CNPs, usually 48, to be checked too.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=63))]
     cnp_dscp: Option<u8>,
+    /// The local ACK timeout of the requesters, as perftest's -u: a retransmission by time-out comes no earlier than
+    /// 4.096 us * 2^N after the last progress (default: that of a connection request in the file; otherwise only
+    /// retransmissions that no timeout explains are reported).
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=31))]
+    timeout: Option<u8>,
     /// The kind of pause on Ethernet links: silence during a pause is checked too.
     #[arg(long, value_name = "WORDS", value_parser = WORDS.map(|(word, _)| word))]
     pause: Option<String>,
@@ -68,6 +73,7 @@ pub(super) fn run(options: &Options) -> Outcome {
         symbol,
         cnp_interval: options.cnp_interval,
         cnp_dscp: options.cnp_dscp.map(Dscp::truncate),
+        timeout: options.timeout,
         rate: options.rate,
         pause: pausing(options),
     };
@@ -80,10 +86,10 @@ pub(super) fn run(options: &Options) -> Outcome {
     } else {
         print!("{}", table::text(&report));
     }
-    Ok(match (&report.error, report.counts.is_empty()) {
+    Ok(match (&report.error, report.faults()) {
         (Some(_), _) => Exit::Usage,
-        (None, true) => Exit::Good,
-        (None, false) => Exit::Failed,
+        (None, 0) => Exit::Good,
+        (None, _) => Exit::Failed,
     })
 }
 
@@ -98,8 +104,10 @@ fn rules(json: bool) {
     let rules = FAMILIES.iter().flat_map(|row| row.rules.iter().map(move |rule| (row.name, rule)));
     if json {
         let objects = rules.map(|(family, rule)| {
-            let (id, title, source) = (rule.id, rule.title, rule.source);
-            serde_json::json!({ "rule": id, "family": family, "title": title, "source": source })
+            let (id, severity, title, source) = (rule.id, rule.severity, rule.title, rule.source);
+            serde_json::json!({
+                "rule": id, "family": family, "severity": severity, "title": title, "source": source
+            })
         });
         println!("{:#}", serde_json::Value::Array(objects.collect()));
         return;

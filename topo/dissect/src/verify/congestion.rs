@@ -10,7 +10,7 @@ use super::flows::{FLOWS_MAX, entry};
 use super::packet::{Endpoint, PacketHeaders};
 use super::ports::Place;
 use super::rule::rules;
-use super::{Check, Family, Settings, Tally};
+use super::{Check, Family, Report, Settings};
 use proto::ids::{Dscp, Ecn};
 use proto::units::Duration;
 use proto::wire::infiniband::Opcode;
@@ -94,9 +94,9 @@ impl Family for Congestion {
         }
     }
 
-    fn finish(&mut self, tally: &mut Tally) {
+    fn finish(&mut self, report: &mut Report, _kept: u64) {
         if let (Some(closest), None) = (self.closest, self.interval) {
-            tally.noted("ns at least between two CNPs of a flow", closest.as_ps() / 1_000);
+            report.tally.noted("ns at least between two CNPs of a flow", closest.as_ps() / 1_000);
         }
     }
 }

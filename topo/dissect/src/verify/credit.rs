@@ -15,7 +15,7 @@
 
 use super::ports::Ports;
 use super::rule::rules;
-use super::{Check, Family, Tally};
+use super::{Check, Family, Report};
 use proto::events::Direction;
 use proto::frame::FrameKind;
 use proto::ids::VirtualLane;
@@ -103,10 +103,10 @@ impl Family for Credits {
         }
     }
 
-    fn finish(&mut self, tally: &mut Tally) {
+    fn finish(&mut self, report: &mut Report, _kept: u64) {
         let lanes = self.ports.values().flat_map(|port| &port.halves).flatten();
         let followed = lanes.filter(|half| half.sent.is_some()).count() as u64;
-        tally.checked("lanes, each way", followed);
+        report.tally.checked("lanes, each way", followed);
     }
 }
 

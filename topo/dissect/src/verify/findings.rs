@@ -1,5 +1,6 @@
 //! A finding, and counts of what was checked.
 
+use super::rule::Severity;
 use proto::events::Direction;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -15,10 +16,23 @@ pub struct Finding {
     pub direction: Option<Direction>,
     /// The rule's id.
     pub rule: &'static str,
+    /// How much it weighs.
+    pub severity: Severity,
     /// What the frame holds.
     pub found: String,
     /// What it should hold.
     pub expected: String,
+}
+
+/// A frame that a finding is about.
+#[derive(Clone, Copy, Debug)]
+pub struct At<'a> {
+    /// Its number in the file, from 1.
+    pub frame: u64,
+    /// Name of the port.
+    pub interface: &'a str,
+    /// Sent or received there, if the file states it.
+    pub direction: Option<Direction>,
 }
 
 /// How much was checked and how much was not, by subject.

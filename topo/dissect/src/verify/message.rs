@@ -84,6 +84,8 @@ impl Messages {
 fn step(before: State, row: &OpcodeRow, check: &mut Check<'_>) -> State {
     let payload = check.seen.headers.and_then(|headers| headers.payload()).unwrap_or(0);
     let open = match (before, row.begins_message()) {
+        // The rest of a READ was requested again: the response begins anew at its number.
+        (State::Within(_), true) if row.operation == Operation::ReadResponse => None,
         (State::Within(open), begins) if begins || open.operation != row.operation => {
             let expected = format_args!("the rest of a {:?} message", open.operation);
             check.breaks(&ORDER, row.name, expected);

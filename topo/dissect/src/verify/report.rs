@@ -3,8 +3,9 @@
 use super::frame::{Carried, EthernetFrame};
 use super::packet::PacketHeaders;
 use super::ports::Ports;
+use super::rule::Severity;
 use super::rules::FAMILIES;
-use super::{Check, Checks, Family, Finding, Seen, Settings, Tally};
+use super::{At, Check, Checks, Family, Finding, Rule, Seen, Settings, Tally};
 use capture::reader::{CaptureReader, CapturedFrame, ReadError};
 use proto::frame::FrameKind;
 use proto::units::BitRate;
@@ -13,6 +14,7 @@ use proto::wire::infiniband::envelope;
 use proto::wire::roce;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::io::Read;
 
 /// The result for a capture, as `--json` prints it.
@@ -22,7 +24,8 @@ pub struct Report {
     pub schema: u32,
     /// The file's name.
     pub file: String,
-    /// "pass", "fail", or "unreadable" if reading failed before the end of the file.
+    /// "fail" if a finding is a violation or a deviation, "pass" if none is, "unreadable" if reading failed before the
+    /// end of the file.
     pub verdict: &'static str,
     /// Frames read, frames of unknown kinds included.
     pub frames: u64,
@@ -35,6 +38,45 @@ pub struct Report {
     pub tally: Tally,
     /// Where and why reading stopped before the end of the file.
     pub error: Option<String>,
+}
+
+impl Report {
+    /// Adds a finding about the frame `at`; its text is made only if it is among the first `kept` of its rule.
+    pub(super) fn add(
+        &mut self,
+        rule: &Rule,
+        kept: u64,
+        at: At<'_>,
+        found: impl Display,
+        expected: impl Display,
+    ) {
+        let count = self.counts.entry(rule.id).or_default();
+        *count += 1;
+        if *count > kept {
+            return;
+        }
+        self.findings.push(Finding {
+            frame: at.frame,
+            interface: at.interface.to_owned(),
+            direction: at.direction,
+            rule: rule.id,
+            severity: rule.severity,
+            found: found.to_string(),
+            expected: expected.to_string(),
+        });
+    }
+
+    /// Findings of rules with this severity, with those that [`Report::findings`] leaves out.
+    pub fn count(&self, severity: Severity) -> u64 {
+        let rules = FAMILIES.iter().flat_map(|row| row.rules);
+        let counts = rules.filter(|rule| rule.severity == severity);
+        counts.filter_map(|rule| self.counts.get(rule.id)).sum()
+    }
+
+    /// Violations and deviations.
+    pub fn faults(&self) -> u64 {
+        self.count(Severity::Violation) + self.count(Severity::Deviation)
+    }
 }
 
 /// Default number of findings kept for each rule.
@@ -66,15 +108,16 @@ pub fn verify(
             Err(broken) => error = Some(broken),
         }
     }
-    families.iter_mut().for_each(|family| family.finish(&mut report.tally));
+    families.iter_mut().for_each(|family| family.finish(&mut report, kept));
+    report.findings.sort_by_key(|finding| finding.frame);
     for (reason, count) in reader.skipped() {
         report.tally.not_checked(reason, *count);
     }
     report.frames = yielded + reader.skipped().values().sum::<u64>();
-    report.verdict = match (&error, report.counts.is_empty()) {
+    report.verdict = match (&error, report.faults()) {
         (Some(_), _) => "unreadable",
-        (None, true) => "pass",
-        (None, false) => "fail",
+        (None, 0) => "pass",
+        (None, _) => "fail",
     };
     report.error = error.map(|error| describe(&error, report.frames));
     Ok(report)

@@ -29,7 +29,7 @@ pub const FAMILIES: &[Row] = &[
     row("congestion", congestion::RULES, |settings| {
         Box::new(congestion::Congestion::new(settings))
     }),
-    row("sequence", sequence::RULES, |_| Box::<sequence::Sequences>::default()),
+    row("sequence", sequence::RULES, |settings| Box::new(sequence::Sequences::new(settings))),
     row("message", message::RULES, |_| Box::<message::Messages>::default()),
     row("credit", credit::RULES, |_| Box::<credit::Credits>::default()),
     row("refresh", refresh::RULES, |settings| Box::new(refresh::Refreshes::new(settings))),

@@ -1,6 +1,6 @@
 //! A report as tables for the terminal.
 
-use super::{FAMILIES, Report, Tally};
+use super::{FAMILIES, Report, Severity, Tally};
 use comfy_table::{CellAlignment, Table, presets};
 use proto::events::Direction;
 use std::collections::BTreeMap;
@@ -16,8 +16,9 @@ pub fn text(report: &Report) -> String {
     let all: u64 = report.counts.values().sum();
     for (rule, count) in &report.counts {
         let title = FAMILIES.iter().flat_map(|row| row.rules).find(|row| row.id == *rule);
+        let (sign, word) = sign(title.map_or(Severity::Violation, |row| row.severity));
         let (title, source) = title.map_or(("", ""), |row| (row.title, row.source));
-        let _ = writeln!(out, "  ✕ {count} × {rule}: {title} ({source})");
+        let _ = writeln!(out, "  {sign} {count} × {rule} ({word}): {title} ({source})");
     }
     if shown < all {
         let _ = writeln!(out, "  {} more findings are counted and not listed", all - shown);
@@ -27,16 +28,38 @@ pub fn text(report: &Report) -> String {
     for (title, list) in [("noted      ", list(noted)), ("not checked", list(not_checked))] {
         list.map(|list| writeln!(out, "  {title}  {list}"));
     }
+    let counts = counts(report);
     let verdict = match report.verdict {
-        "pass" => "✓ nothing is wrong with what was checked".to_owned(),
-        "fail" => format!("✕ {all} findings"),
-        _ => format!("✕ {all} findings, and the file cannot be read on"),
+        "pass" if all == 0 => "✓ nothing is wrong with what was checked".to_owned(),
+        "pass" => format!("✓ nothing is wrong with what was checked; {counts}"),
+        "fail" => format!("✕ {counts}"),
+        _ => format!("✕ {counts}, and the file cannot be read on"),
     };
     let _ = writeln!(out, "{}: {} frames: {verdict}", report.file, report.frames);
     if let Some(error) = &report.error {
         let _ = writeln!(out, "  {error}");
     }
     out
+}
+
+/// The sign of a severity, and its word.
+const fn sign(severity: Severity) -> (char, &'static str) {
+    match severity {
+        Severity::Violation => ('✕', "violation"),
+        Severity::Deviation => ('✕', "deviation"),
+        Severity::Note => ('•', "note"),
+    }
+}
+
+/// How many findings of each severity there are; "0 findings" without any.
+fn counts(report: &Report) -> String {
+    let all = [Severity::Violation, Severity::Deviation, Severity::Note];
+    let counted = all.map(|severity| (report.count(severity), sign(severity).1));
+    let words = counted.iter().filter(|(count, _)| *count > 0);
+    let words: Vec<_> = words
+        .map(|(count, word)| format!("{count} {word}{}", if *count == 1 { "" } else { "s" }))
+        .collect();
+    if words.is_empty() { "0 findings".to_owned() } else { words.join(", ") }
 }
 
 /// Counts with their subjects; `None` if there are none.

@@ -184,7 +184,7 @@ fn a_repeated_packet_is_no_gap() {
     let (place, number) = blocks.find(4, opcode_is(0x01));
     blocks.0.insert(place, blocks.0[place].clone());
     let found = found(&blocks);
-    assert!(found.contains(&(number + 1, "psn-repeat")), "{found:?}");
+    assert!(found.contains(&(number + 1, "retry-early")), "{found:?}");
     assert!(found.iter().any(|(_, rule)| *rule == "fctbs"), "{found:?}");
     assert!(!found.iter().any(|(_, rule)| *rule == "psn-gap"), "{found:?}");
 }

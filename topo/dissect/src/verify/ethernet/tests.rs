@@ -132,7 +132,7 @@ fn each_rule_of_roce_finds_its_own() {
 #[test]
 fn transport_is_judged_as_on_infiniband() {
     assert_eq!(found(&[send(1), send(2), send(4)]), [(3, "psn-gap")]);
-    assert_eq!(found(&[send(1), send(2), send(2)]), [(3, "psn-repeat")]);
+    assert_eq!(found(&[send(1), send(2), send(2)]), [(3, "psn-copy")]);
     let version = roce(ipv4(), Bth { version: 3, ..bth(Opcode::RC_SEND_ONLY, 1) }, &[]);
     assert_eq!(found(&[version]), [(1, "version")]);
     let middle = roce(ipv4(), bth(Opcode::RC_SEND_MIDDLE, 2), &[0; 256]);
@@ -147,7 +147,7 @@ fn a_queue_pair_that_was_set_up_anew_begins_where_it_likes() {
     let bth = Bth { destination: management, ..bth(Opcode::UD_SEND_ONLY, 0) };
     let set_up = roce(ipv4(), bth, &[0; 256]);
     let frames = [send(100), set_up, send(7), send(8), send(8)];
-    assert_eq!(found(&frames), [(5, "psn-repeat")]);
+    assert_eq!(found(&frames), [(5, "psn-copy")]);
 }
 
 #[test]
