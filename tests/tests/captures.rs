@@ -6,6 +6,8 @@
 
 #[path = "captures/ethernet.rs"]
 mod ethernet;
+#[path = "captures/rxe.rs"]
+mod rxe;
 
 use bytes::BytesMut;
 use proto::frame::{FrameClass, FrameKind};

@@ -60,6 +60,8 @@ impl Pairs {
         }
         let between = self.between.entry(ends).or_default();
         if between.flows.contains(&key) {
+            // The responder's queue pair was connected again, perhaps to another requester.
+            between.owners.retain(|_, owner| *owner != key);
             return true;
         }
         between.is_crowded |= between.flows.len() == FLOWS_MAX;

@@ -68,7 +68,7 @@ pub struct Requester {
     /// The last NAK, and how many NAKs were not yet followed by a repetition.
     nak: Option<(Psn, u32)>,
     not_ready: Option<NotReady>,
-    /// Last repetition that the timer may have caused, nanoseconds.
+    /// Last repetition that only the timer explains, nanoseconds.
     expired_ns: u64,
     last_ns: u64,
     is_answered: bool,
@@ -114,6 +114,8 @@ impl Requester {
         let cause = self.cause(packet);
         if !matches!(cause, Cause::Nak | Cause::NotReady | Cause::TooSoon(..)) {
             self.timer.waited(packet.at_ns, frame);
+        }
+        if matches!(cause, Cause::Timer(_)) {
             self.expired_ns = packet.at_ns;
         }
         self.timer.stop();

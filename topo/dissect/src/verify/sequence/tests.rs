@@ -236,6 +236,21 @@ fn a_loss_before_the_port_is_a_note_and_the_repetition_that_fills_it_is_none() {
     assert_eq!(found(&opened(&swapped), Some(14)), [(3, "psn-gap")]);
 }
 
+/// A packet that only came late tells nothing of the timer.
+#[test]
+fn a_late_packet_is_no_time_out() {
+    let shots = [
+        send(MS, 100),
+        send(MS, 102),
+        send(60 * MS, 101),
+        send(MS + T14, 100),
+        send(MS + T14, 101),
+        send(MS + T14, 102),
+        answer(200 * MS, 102, ACK),
+    ];
+    assert_eq!(found(&opened(&shots), Some(14)), [(4, "psn-gap")]);
+}
+
 #[test]
 fn an_rnr_nak_is_waited_for() {
     let at = |again_ns: u64, asked_ns: u64| {
