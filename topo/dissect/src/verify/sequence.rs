@@ -1,12 +1,12 @@
 //! Rules of packet sequence numbers, flow by flow.
 //!
-//! Retransmission is legal. A number that comes again is told apart by what went before: a NAK, an RNR NAK, a copy that
-//! the network made, a READ whose response was lost, or the requester's timer. Only what was provably too early is
-//! reported. What a frame was sent after is judged as the port of the capture saw it: a queue between requester and
-//! port can bring two transmissions closer together. A number that is skipped is missing at the port; a loss before
-//! it looks the same. Datagrams to all destinations of a queue pair share one sequence, and a queue pair that is made
-//! again begins anywhere, so nothing is reported of them. After a management datagram between two ends, and at a number
-//! far away, a flow begins anew.
+//! Retransmission is legal. A number that comes again is told apart by what precedes it: a NAK, an RNR NAK, a copy by
+//! the network, a READ whose response was lost, or the requester's timer. Only what was provably too early is
+//! reported. Times are those of the port of the capture: a queue between requester and port can bring two
+//! transmissions closer together. A skipped number is missing at the port; a loss before it looks the same. Datagrams
+//! to all destinations of a queue pair share one sequence, and a queue pair that is made again begins anywhere, so
+//! repeated datagrams are only noted. After a management datagram between two ends, and at a number far away, a flow
+//! begins anew.
 //! Source: IBTA Vol 1, 9.7.1 (PSN), 9.7.5 (acknowledgements), 9.7.6.1.3 (time-outs), 9.8.
 
 mod history;

@@ -74,16 +74,18 @@ impl History {
         is_same.then(|| packet.at_ns.saturating_sub(sent.last_ns))
     }
 
-    /// The earliest instant at which a timer that watches for the acknowledgement of `psn` began, in nanoseconds: the
-    /// later of its first transmission and the acknowledgement of the number before it. If the first transmission
-    /// is not in the file, that of a number before it, which is earlier.
+    /// The earliest instant at which a timer that may have caused a repetition from `psn` on began, nanoseconds: the
+    /// later of a first transmission and of the acknowledgement of the number before. The packet is that with `psn`
+    /// or, since the first packets of a repetition can be lost before the port, the lowest that was acknowledged no
+    /// sooner.
     pub fn watched_since(&self, psn: Psn) -> Option<u64> {
-        let at = self.end_of(psn).checked_sub(1)?;
-        let sent = &self.sent[at];
-        let before =
-            if sent.psn == psn { at.checked_sub(1).map(|at| &self.sent[at]) } else { Some(sent) };
-        let progress = before.and_then(|before| before.acknowledged_ns);
-        Some(progress.map_or(sent.first_ns, |progress| progress.max(sent.first_ns)))
+        let last = self.end_of(psn).checked_sub(1)?;
+        let limit = self.find(psn).and_then(|sent| sent.acknowledged_ns);
+        let is_sooner = |at_ns: u64| limit.is_none_or(|limit| at_ns < limit);
+        let known = self.sent.partition_point(|sent| sent.acknowledged_ns.is_some_and(is_sooner));
+        let at = known.min(last);
+        let before = at.checked_sub(1).and_then(|before| self.sent[before].acknowledged_ns);
+        Some(self.sent[at].first_ns.max(before.unwrap_or(0)))
     }
 
     fn find(&self, psn: Psn) -> Option<&Sent> {
