@@ -7,6 +7,7 @@ use proto::wire::error::ParseError;
 use proto::wire::ethernet::crc::without_fcs;
 use proto::wire::ethernet::{Preface, ethertype};
 use proto::wire::infiniband::Bth;
+use proto::wire::internet::Ipv4View;
 use proto::wire::project::{ProjectTypes, Subtype};
 use proto::wire::roce::Layout;
 
@@ -37,6 +38,9 @@ pub enum Carried {
     /// The file holds too few octets to decide.
     Cut,
 }
+
+/// Protocol number of TCP. Source: RFC 9293, 3.1.
+const TCP: u8 = 6;
 
 /// Longer frames are not judged, octets: no length field reaches this value.
 const LENGTH_MAX: usize = 1 << 17;
@@ -73,8 +77,17 @@ fn carried(octets: &[u8]) -> Carried {
     match Layout::find(octets) {
         Ok(Some(layout)) => Carried::Roce(layout),
         Ok(None) => Carried::Other,
+        Err(_) if is_unsegmented(&octets[preface.octets_len()..], preface.ethertype()) => {
+            Carried::Other
+        }
         Err(error) => Carried::Refused(error),
     }
+}
+
+/// True for a TCP packet as a host hands it to an adapter that segments it: its IPv4 length may be 0.
+fn is_unsegmented(packet: &[u8], kind: u16) -> bool {
+    let ip = Ipv4View::new(packet).ok().filter(|_| kind == ethertype::IPV4);
+    ip.is_some_and(|ip| ip.version() == 4 && ip.protocol() == TCP && ip.total_length() == 0)
 }
 
 /// Parses the frame with zeros for the octets that were cut off; only results from the others count.

@@ -358,14 +358,14 @@ impl Flow {
         let (seen, psn) = (check.seen, packet.bth.psn);
         let Some(requester) = &mut self.requester else { return };
         let packet_sent = sent(packet, seen);
-        let again = self.again.filter(|again| psn.distance_from(*again) >= 0);
-        let is_due = again.is_some() || requester.is_asked(psn);
+        let continues = self.again.is_some_and(|again| psn.distance_from(again) >= 0);
+        let is_due = continues || requester.is_asked(psn);
         let is_copy = |age: &u64| is_numbered(seen) || (*age <= COPY_NS && !is_due);
         if let Some(age) = requester.history.same(&packet_sent).filter(is_copy) {
             let found = format_args!("PSN {psn} again after {}", Duration::from_ns(age));
             return check.breaks(&COPY, found, self.next);
         }
-        if let Some(again) = again {
+        if continues {
             self.again = Some(psn.next());
             return requester.send(&packet_sent, room);
         }

@@ -130,6 +130,15 @@ fn each_rule_of_roce_finds_its_own() {
 }
 
 #[test]
+fn a_tcp_packet_before_segmentation_has_no_length() {
+    let mut frame = send(1);
+    (frame[23], frame[16], frame[17]) = (6, 0, 0);
+    assert_eq!(found(&[frame.clone()]), []);
+    frame[17] = 1;
+    assert_eq!(found(&[frame]), [(1, "ip-length")]);
+}
+
+#[test]
 fn transport_is_judged_as_on_infiniband() {
     assert_eq!(found(&[send(1), send(2), send(4)]), [(3, "psn-gap")]);
     assert_eq!(found(&[send(1), send(2), send(2)]), [(3, "psn-copy")]);

@@ -189,7 +189,7 @@ fn an_expired_timer_starts_again() {
 
 #[test]
 fn without_a_stated_timeout_the_longest_wait_bounds_it() {
-    let with = |wait_ms, again_ms| {
+    let with = |wait_ms: u64, again_ms: u64| {
         let shots = [
             send(MS, 100),
             send(MS + again_ms * MS, 100),
