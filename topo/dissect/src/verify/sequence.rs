@@ -152,7 +152,8 @@ impl Sequences {
             let asked = self.timeout.map(|timeout| Stated { timeout, frame: None });
             let stated = self.stated.get(&(ends, packet.bth.destination.get())).copied();
             let mut requester = Requester::new(asked.or(stated));
-            if !self.pairs.add(ends, packet.key) {
+            let is_reliable = packet.row.transport != Transport::Uc;
+            if is_reliable && !self.pairs.add(ends, packet.key) {
                 requester.doubt(requester::CROWDED);
             }
             requester.send(&sent(packet, seen), HELD_EACH);

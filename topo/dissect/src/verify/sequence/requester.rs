@@ -70,7 +70,11 @@ pub struct Requester {
     not_ready: Option<NotReady>,
     /// Last repetition that only the timer explains, nanoseconds.
     expired_ns: u64,
-    last_ns: u64,
+    /// Latest time of a request, of an answer, and of both, nanoseconds. A file may hold both directions of a port
+    /// slightly out of order.
+    sent_ns: u64,
+    answered_ns: u64,
+    clock_ns: u64,
     is_answered: bool,
     /// Why its times are not judged, if they are not.
     unknown: Option<&'static str>,
@@ -87,11 +91,12 @@ impl Requester {
         self.unknown.get_or_insert(why);
     }
 
-    fn at(&mut self, at_ns: u64) {
-        if at_ns < self.last_ns {
+    /// The time of a packet in one direction, of which `last_ns` is the latest.
+    fn at(&mut self, last_ns: u64, at_ns: u64) {
+        if at_ns < last_ns {
             self.doubt(BACK);
         }
-        self.last_ns = at_ns;
+        self.clock_ns = self.clock_ns.max(at_ns);
     }
 
     /// True if a NAK of either kind asked for this number or one before it.
@@ -102,10 +107,11 @@ impl Requester {
 
     /// A packet is sent, for the first time or within a repetition.
     pub fn send(&mut self, packet: &Packet, room: usize) {
-        self.at(packet.at_ns);
+        self.at(self.sent_ns, packet.at_ns);
+        self.sent_ns = packet.at_ns;
         self.history.add(packet, room);
         if packet.asks {
-            self.timer.restart(packet.psn, packet.at_ns);
+            self.timer.restart(packet.psn, self.clock_ns);
         }
     }
 
@@ -159,8 +165,8 @@ impl Requester {
 
     /// An answer in frame `frame` names `psn`.
     pub fn answer(&mut self, answer: Answer, psn: Psn, at_ns: u64, frame: u64) {
-        self.at(at_ns);
-        self.is_answered = true;
+        self.at(self.answered_ns, at_ns);
+        (self.answered_ns, self.is_answered) = (at_ns, true);
         let arrived = if answer == Answer::Positive { psn } else { before(psn) };
         match answer {
             Answer::Unreadable => return self.doubt(UNCLEAR),

@@ -353,6 +353,9 @@ fn what_the_file_does_not_show_is_not_judged() {
     count(report(&early, Some(14)), "does not hold");
     let back = [send(3 * MS, 100), send(2 * MS, 101), send(2 * MS + 1, 100)];
     count(report(&opened(&back), Some(14)), "run back");
+    // Each direction is in order, and the file holds them one after the other.
+    let mixed = [answer(MS + 10, 99, ACK), send(MS, 100), send(2 * MS, 100)];
+    assert_eq!(found(&opened(&mixed), Some(14)), [(5, "retry-early")]);
     let unsent = [send(MS, 100), answer(MS, 105, ACK), send(2 * MS, 100)];
     count(report(&opened(&unsent), Some(14)), "cannot be attributed");
     let cut = |snaplen| verify(&pcap(&opened(&early), snaplen)[..], "", &settings(Some(14)), 9);

@@ -85,7 +85,8 @@ impl Timer {
     pub fn answered(&mut self, psn: Psn, at_ns: u64, frame: u64) {
         self.waited(at_ns, frame);
         self.awaited = self.awaited.filter(|awaited| awaited.distance_from(psn) > 0);
-        self.runs_from = self.runs_from.filter(|_| self.awaited.is_some()).map(|_| at_ns);
+        self.runs_from =
+            self.runs_from.filter(|_| self.awaited.is_some()).map(|from| from.max(at_ns));
     }
 
     /// The requester sends again, or it is not known what it waits for.
