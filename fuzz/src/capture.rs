@@ -29,6 +29,7 @@ pub fn check(octets: &[u8]) {
         symbol: Some(Duration::from_ns(4)),
         cnp_interval: Some(Duration::from_us(4)),
         cnp_dscp: Some(Dscp::truncate(48)),
+        timeout: Some(14),
         rate: Some(BitRate::gbps(40)),
         pause: Some(Pausing {
             priorities: Some(PriorityMap::BY_DSCP),
