@@ -85,8 +85,6 @@ impl Bench {
     /// The file of namespace `of`.
     pub fn path(&self, of: usize) -> String {
         format!("/proc/{}/fd/{}", std::process::id(), self.namespaces[of].descriptor())
-    pub fn namespace(&self, of: usize) -> PathBuf {
-        PathBuf::from(format!("/proc/self/fd/{}", self.namespaces[of].descriptor()))
     }
 
     /// A command line that runs in namespace `of`.

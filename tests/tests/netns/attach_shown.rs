@@ -135,7 +135,7 @@ fn a_lab_shows_faults_and_pauses_of_attached_ports() {
     assert!(eventually(5.0, || lab.ping_passes()), "the port is repaired");
 
     // PAUSE of 335 ms holds the echo request.
-    let namespace = lab.bench.namespace(1);
+    let namespace = std::path::PathBuf::from(lab.bench.path(1));
     within(Some(&namespace), || {
         let mut socket = PacketSocket::open("eth0")?;
         let mut octets = PAUSE.to_vec();

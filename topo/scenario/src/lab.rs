@@ -160,6 +160,8 @@ fn address(text: &str) -> Result<Address, Complaint> {
     let hint = "unix:/PATH, or udp:127.0.0.1:5000";
     udp.map(Address::Udp)
         .ok_or_else(|| Complaint::new(format!("{text:?} is no address on loopback"), hint))
+}
+
 /// The port as written; `pause` and `priorities` are those of the default link.
 fn attached(
     at: End,
@@ -169,7 +171,6 @@ fn attached(
     priorities: PriorityMap,
 ) -> AttachedPort {
     let Attach { rate: PortRate(rate), mtu, send, .. } = written;
-    let word = |written: &Option<String>| written.as_deref();
     let mut port = AttachedPort {
         at,
         interface,
@@ -178,10 +179,8 @@ fn attached(
         mtu,
         send,
         pause_rate: PAUSE_RATE,
-        pause: word(&written.pause).and_then(|word| meaning(&MODES, word)).unwrap_or(pause),
-        priorities: word(&written.priorities)
-            .and_then(|word| meaning(&MAPS, word))
-            .unwrap_or(priorities),
+        pause: written.pause.and_then(|word| meaning(&MODES, &word)).unwrap_or(pause),
+        priorities: written.priorities.and_then(|word| meaning(&MAPS, &word)).unwrap_or(priorities),
     };
     port.pause_rate = written.pause_rate.or(port.line_rate()).unwrap_or(PAUSE_RATE);
     port

@@ -165,7 +165,7 @@ fn pair(namespaces: &[Namespace]) {
 fn an_interface_that_was_down_does_not_keep_the_worker_awake() {
     for has_rings in [false, true] {
         let Some(mut bench) = Bench::new(has_rings) else { return };
-        bench.namespaces[0].interfaces.switch_off("near").expect("it is there");
+        bench.namespaces[0].interfaces.set_state("near", false).expect("it is there");
         assert!(bench.idle_turns() < 10, "down, rings {has_rings}");
         bench.namespaces[0].interfaces.switch_on("near", "a test").expect("it is there");
         assert!(bench.idle_turns() < 10, "up again, rings {has_rings}");
@@ -181,7 +181,7 @@ fn a_port_follows_its_interface_and_counts_what_it_drops() {
         bench.send(100, 1);
         bench.idle_turns();
         assert_eq!(bench.arrived(), [1]);
-        bench.namespaces[0].interfaces.switch_off("near").expect("it is there");
+        bench.namespaces[0].interfaces.set_state("near", false).expect("it is there");
         // The first frame meets the interface before the exchange has read the message.
         bench.send(100, 2);
         assert_eq!(bench.event(), down(CarrierLoss::Down));
@@ -191,7 +191,7 @@ fn a_port_follows_its_interface_and_counts_what_it_drops() {
         assert!((1..=2).contains(&bench.until_up()));
         bench.send(100, 4);
         assert_eq!(bench.arrived(), [4], "rings {has_rings}");
-        bench.namespaces[1].interfaces.switch_off("far").expect("it is there");
+        bench.namespaces[1].interfaces.set_state("far", false).expect("it is there");
         assert_eq!(bench.event(), down(CarrierLoss::NoCarrier));
         bench.send(100, 5);
         bench.namespaces[1].interfaces.switch_on("far", "a test").expect("it is there");
