@@ -32,14 +32,16 @@ pub fn headroom_needed(config: &SwitchConfig) -> Bytes {
 
 /// A port as a memory model sees it. PAUSE protects all priorities alike.
 fn ingress_port(port: &PortConfig) -> IngressPort {
-    let lossless = port.link.pause().map_or(0, |pause| match pause.mode {
+    let pause = port.link.pause();
+    let lossless = pause.map_or(0, |pause| match pause.mode {
         PauseMode::None => 0,
         PauseMode::Global => u8::MAX,
         PauseMode::Pfc => pause.lossless,
     });
     IngressPort {
         buffer: port.link.buffer,
-        rate: port.link.rate,
+        // Frames arrive at the speed that the far end has, which a port without a rate of its own states for quanta.
+        rate: pause.and_then(|pause| pause.quanta_rate).unwrap_or(port.link.rate),
         delay: port.delay,
         full_frame: port.link.full_frame() + RARE_HEADERS,
         lossless,

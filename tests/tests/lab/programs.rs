@@ -83,7 +83,7 @@ fn the_example_peer_answers_arp_and_sends_a_frame_with_a_right_icrc() {
     let cable = folder.join("python").display().to_string();
     let script = in_repository("docs/tasks/peer.py").display().to_string();
     let mut command = place.program("python3", &[&script, &cable, "198.18.0.1", "198.18.0.2"]);
-    let _peer = Peer(command.stdout(Stdio::null()).spawn().expect("python3"));
+    let peer = Peer(command.stdout(Stdio::null()).spawn().expect("python3"));
     let is_arp = |operation: u8| {
         move |octets: &[u8]| {
             octets.len() >= 42 && octets[12..14] == [8, 6] && octets[21] == operation
@@ -101,6 +101,7 @@ fn the_example_peer_answers_arp_and_sends_a_frame_with_a_right_icrc() {
     verify_icrc(&roce).expect("the ICRC is right");
     verify_checksums(&roce).expect("the checksum is right");
     place.good(&["down", "one"]);
+    drop(peer);
     place.assert_empty();
 }
 
@@ -130,7 +131,7 @@ fn what_a_peer_does_wrong_is_counted_and_costs_other_ports_nothing() {
     pause(0.01);
     first.send_to(&broadcast(2), &a).expect("the lab is there");
     assert_eq!(frame(&second, |_| true), broadcast(2), "nothing is sent later");
-    assert_eq!(port(&place, "s1:2")["state"], "up");
+    assert!(eventually(5.0, || port(&place, "s1:2")["state"] == "up"));
     // Wrong sizes and strangers.
     for octets in [0, 1, 13, 20_000] {
         first.send_to(&vec![0xff; octets], &a).expect("the lab is there");

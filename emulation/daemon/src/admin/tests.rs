@@ -275,6 +275,7 @@ fn metrics_are_what_the_exposition_format_permits() {
                         "priority",
                         "direction",
                         "reason",
+                        "action",
                         "process",
                         "name",
                         "seed",
