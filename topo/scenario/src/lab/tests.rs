@@ -20,7 +20,7 @@ fn scenario(pause: &str, keys: &str) -> Result<Scenario, String> {
         nodes = [{{ name = "s1", kind = "switch" }}]
         links = []
         link = {{ pause = "{pause}" }}
-        switch = {{ buffer = "1 MB" }}
+        switch = {{ buffer = "64 MB", headroom = "2 MB" }}
         [lab]
         attach = [{{ port = "s1:1", iface = "a"{keys} }}]
         "#
