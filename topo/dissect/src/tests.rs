@@ -247,10 +247,12 @@ proptest! {
         // Past the EtherType and what says that this is UDP to the port of RoCEv2.
         let udp = 14 + [20, 40][which];
         let bit = place.index((octets.len() - udp - 4) * 8) + (udp + 4) * 8;
+        // Padding and FCS follow the datagram.
+        let end = udp + usize::from(u16::from_be_bytes([octets[udp + 4], octets[udp + 5]]));
         octets[bit / 8] ^= 0x80 >> (bit % 8);
         let frame = json(Technology::Ethernet, &octets);
         prop_assert_eq!(verdict(&frame, "fcs"), Some(false), "{}", frame);
-        let free = [udp + 6, udp + 7, udp + 12].contains(&(bit / 8)) || bit / 8 >= octets.len() - 4;
+        let free = [udp + 6, udp + 7, udp + 12].contains(&(bit / 8)) || bit / 8 >= end;
         prop_assert_eq!(verdict(&frame, "icrc"), Some(free), "octet {}: {}", bit / 8, frame);
         assert_identity(Technology::Ethernet, &octets);
     }
