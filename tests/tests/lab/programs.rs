@@ -137,7 +137,7 @@ fn what_a_peer_does_wrong_is_counted_and_costs_other_ports_nothing() {
         first.send_to(&vec![0xff; octets], &a).expect("the lab is there");
         stranger.send_to(&broadcast(9), &local).expect("loopback");
     }
-    // A flood of frames for nobody, while another port goes on.
+    // A flood of frames without a receiver does not stop another port.
     let own = [&MAC[..], &MAC, &[0x88, 0xb6], &[0; 1_000]].concat();
     for _ in 0..20_000 {
         first.send_to(&own, &a).expect("the lab is there");

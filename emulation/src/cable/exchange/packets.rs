@@ -265,15 +265,13 @@ impl PortSockets {
             let LineCounts { received, drained, .. } = inbox.counts(port.from.index());
             let mut unsent = port.unsent;
             port.queue.iter().for_each(|waiting| unsent.count(&waiting.frame));
-            if let Some(AttachedInterface { away, too_long, .. }) = &port.attached {
-                tally.away = tally.away.plus(*away);
-                tally.too_long = tally.too_long.plus(*too_long);
-            }
-            let dropped = port
+            let (away, too_long) = port
                 .attached
                 .as_ref()
-                .map_or(FrameTally::default(), |interface| interface.away.plus(interface.too_long));
-            tally.sent = tally.sent.plus(port.sent.minus(unsent.plus(dropped)));
+                .map_or_else(Default::default, |interface| (interface.away, interface.too_long));
+            tally.away = tally.away.plus(away);
+            tally.too_long = tally.too_long.plus(too_long);
+            tally.sent = tally.sent.plus(port.sent.minus(unsent.plus(away).plus(too_long)));
             tally.unsent = tally.unsent.plus(unsent);
             tally.received = tally.received.plus(received);
             tally.drained = tally.drained.plus(drained);

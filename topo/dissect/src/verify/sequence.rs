@@ -1,6 +1,6 @@
 //! Rules of packet sequence numbers, flow by flow.
 //!
-//! Retransmission is legal. A number that comes again is told apart by what precedes it: a NAK, an RNR NAK, a copy by
+//! Retransmission is legal. A number that comes again is classified by what precedes it: a NAK, an RNR NAK, a copy by
 //! the network, a READ whose response was lost, or the requester's timer. Only what was provably too early is
 //! reported. Times are those of the port of the capture: a queue between requester and port can bring two
 //! transmissions closer together. A skipped number is missing at the port; a loss before it looks the same. Datagrams

@@ -66,7 +66,7 @@ fn report(octets: &[u8]) -> Report {
     verify(octets, "a test", &Settings::default(), 1000).unwrap()
 }
 
-/// The blocks of a file, packets told apart from the rest.
+/// The blocks of a file, with packets separated from other blocks.
 #[derive(Clone)]
 struct Blocks(Vec<Vec<u8>>);
 
@@ -210,7 +210,7 @@ fn each_length_and_version_is_compared_with_the_octets() {
         (0x11, 9, 0x30, "padcnt"),
     ];
     for (code, at, bits, rule) in cases {
-        // PadCnt of a SEND Last changes its size, which nobody has announced.
+        // PadCnt of a SEND Last changes its size, which no header announces.
         let code = if rule == "dma-length" { 0x28 } else { code };
         let (number, found) = amended(3, code, |frame| frame[at] ^= bits);
         assert_eq!(found, [(number, rule)], "octet {at} of opcode {code:#04x}");

@@ -150,9 +150,12 @@ impl Port {
 
 /// Whether the interface is down or gone, or no program is at the other end.
 fn is_away(error: &io::Error) -> bool {
-    const INTERFACE: [i32; 3] = [libc::ENETDOWN, libc::ENXIO, libc::ENODEV];
-    const PROGRAM: [i32; 5] =
-        [libc::ENOENT, libc::ECONNREFUSED, libc::EACCES, libc::EPROTOTYPE, libc::ENOTSOCK];
-    let mut errors = INTERFACE.into_iter().chain(PROGRAM);
-    error.raw_os_error().is_some_and(|error| errors.any(|other| other == error))
+    use libc::{EACCES, ECONNREFUSED, ENETDOWN, ENODEV, ENOENT, ENOTSOCK, ENXIO, EPROTOTYPE};
+    match error.raw_os_error() {
+        // The interface.
+        Some(ENETDOWN | ENXIO | ENODEV) => true,
+        // The program.
+        Some(ENOENT | ECONNREFUSED | EACCES | EPROTOTYPE | ENOTSOCK) => true,
+        _ => false,
+    }
 }

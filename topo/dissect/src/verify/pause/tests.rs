@@ -184,7 +184,7 @@ fn what_is_not_known_is_not_judged() {
     // Cut frames have a size, and a priority as long as their IP header is there.
     let cut = report(&capture(Some(RATE), &frames, 60), Some(AT_ONCE));
     assert_eq!(cut.counts["paused"], 1);
-    // Of PFC to one port alone nobody knows whether it was heard.
+    // A capture of PFC at one port alone does not show whether the peer received it.
     let mut to_one = pfc(3, 0);
     to_one[..6].copy_from_slice(&[2, 0, 0, 0, 0, 9]);
     let file = [heard(1_000, pfc(3, 100)), heard(1_100, to_one), sent(1_300, 3)];

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 /// A port, a requester and a responder.
 pub type Ends = (u32, Endpoint, Endpoint);
 
-/// Requesters told apart between two ends at one port.
+/// The distinct requesters between two ends at one port.
 const FLOWS_MAX: usize = 64;
 /// Pairs of ends; answers between further ones are not attributed.
 const ENDS_MAX: usize = 1 << 16;

@@ -51,7 +51,8 @@ const UNANSWERED: &str = "retransmissions in flows whose acknowledgements the fi
 pub const UNCLEAR: &str =
     "retransmissions in flows with acknowledgements that cannot be attributed";
 /// Why times are not judged: too many flows.
-pub const CROWDED: &str = "retransmissions between ends with more queue pairs than are told apart";
+pub const CROWDED: &str =
+    "retransmissions between ends with more queue pairs than can be distinguished";
 
 /// The number before `psn`.
 fn before(psn: Psn) -> Psn {
