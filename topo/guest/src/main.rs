@@ -1,0 +1,3 @@
+//! `guestd`: the first process of a virtual machine.
+
+fn main() {}

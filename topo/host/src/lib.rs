@@ -1,0 +1,8 @@
+//! Hosts of a lab: virtual machines with Linux's soft-RoCE, their images, and commands in them.
+
+mod error;
+pub mod exec;
+pub mod image;
+pub mod vm;
+
+pub use error::HostError;
