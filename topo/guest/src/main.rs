@@ -1,3 +1,32 @@
-//! `guestd`: the first process of a virtual machine.
+//! `guestd`: the first process of a virtual machine, and its parts `serve` and `console`.
+//!
+//! The first process mounts, loads modules, and then only starts its parts and reaps, so that no part can lose the
+//! exit status of its children to it. `serve` sets the identity and runs commands; `console` is a shell on the serial
+//! line.
 
-fn main() {}
+mod boot;
+mod console;
+mod control;
+mod exec;
+mod identity;
+mod port;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let failed = |part: &str, error: std::io::Error| {
+        eprintln!("guestd: {part}: {error}");
+        ExitCode::FAILURE
+    };
+    match std::env::args().nth(1).as_deref() {
+        None if std::process::id() == 1 => boot::init(),
+        Some("serve") => {
+            control::serve().map_or_else(|e| failed("serve", e), |()| ExitCode::SUCCESS)
+        }
+        Some("console") => failed("console", console::shell()),
+        _ => {
+            eprintln!("guestd is the first process of a virtual machine");
+            ExitCode::from(2)
+        }
+    }
+}
