@@ -73,9 +73,9 @@ pub fn monotonic_ns() -> u64 {
     read(ClockId::CLOCK_MONOTONIC)
 }
 
-/// Nanoseconds of `CLOCK_REALTIME`, the clock of the kernel's packet time stamps. It may step, so use only its
-/// difference to a reading of [`monotonic_ns`] taken at the same moment.
-pub(crate) fn realtime_ns() -> u64 {
+/// Nanoseconds of `CLOCK_REALTIME`: calendar time, and the clock of the kernel's packet time stamps. It may step, so
+/// to measure use only its difference to a reading of [`monotonic_ns`] taken at the same moment.
+pub fn realtime_ns() -> u64 {
     read(ClockId::CLOCK_REALTIME)
 }
 

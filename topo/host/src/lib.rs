@@ -1,5 +1,6 @@
 //! Hosts of a lab: virtual machines with Linux's soft-RoCE, their images, and commands in them.
 
+pub mod build;
 mod error;
 pub mod exec;
 pub mod image;

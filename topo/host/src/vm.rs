@@ -1,58 +1,291 @@
-//! Virtual machines.
+//! Virtual machines: QEMU as this user, without a network of its own, started from a saved state.
 
 use crate::HostError;
-use crate::image::Image;
+use crate::image::{Image, check_private};
+use command::{Boot, Machine};
+use control::ControlLine;
+use emulation::clock::{Stopwatch, realtime_ns};
+use emulation::timer;
+use guest::protocol::{Control, EXEC_PORTS, Identity, Octets, Status};
+use std::fs::{self, File};
+use std::io::Read;
 use std::net::IpAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Child;
 use std::time::Duration;
+
+mod accelerator;
+mod command;
+mod control;
+mod monitor;
+mod process;
+mod qemu;
+mod state;
+
+pub use qemu::{Accelerator, Qemu};
+
+/// Longest path of a Unix socket in octets (unix(7), `sun_path` without its end).
+const SOCKET_PATH: usize = 107;
+/// Longest name of a machine.
+const NAME: usize = 32;
+/// Range of MTUs: the least of IPv4 (RFC 791), and what the virtual interface is made for.
+const MTU: std::ops::RangeInclusive<u32> = 68..=9500;
+/// Range of memory in MiB.
+const MEMORY_MIB: std::ops::RangeInclusive<u32> = 128..=65_536;
+/// Most addresses of a machine.
+const ADDRESSES: usize = 16;
+/// Time for a machine to power off, after which QEMU is killed.
+const STOP: Duration = Duration::from_secs(2);
+/// Octets of random numbers that a machine gets.
+const SEED: usize = 64;
+/// Memory for which `vm build` saves a state.
+pub const DEFAULT_MEMORY_MIB: u32 = 192;
+/// Octets of a log that an error shows.
+const LOG_TAIL: usize = 1_500;
 
 /// One machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VmSpec {
-    /// Letters, digits and hyphens, at most 32; it names the host and its files.
+    /// Letters, digits, `-` and `_`, at most 32; it names the host and its files.
     pub name: String,
     /// MAC address of its interface.
     pub mac: [u8; 6],
     /// Addresses of its interface with the lengths of their prefixes.
     pub addresses: Vec<(IpAddr, u8)>,
-    /// MTU of its interface in octets, 68 to 9000.
+    /// MTU of its interface in octets, 68 to 9500.
     pub mtu: u32,
-    /// Memory in MiB.
+    /// Memory in MiB, 128 to 65536.
     pub memory_mib: u32,
     /// The machine's end of the Unix datagram cable.
     pub local: PathBuf,
     /// The other end of the cable.
     pub remote: PathBuf,
-    /// Folder of the run, for the sockets and the log of the console; of this user alone.
+    /// Folder of the run with mode 0700, for `NAME.exec0` to `7`, `NAME.verbs`, `NAME.console` and the logs
+    /// `NAME.console.log` and `NAME.qemu.log`.
     pub folder: PathBuf,
 }
 
-/// A running machine.
+impl VmSpec {
+    fn check(&self) -> Result<(), HostError> {
+        let bad = |why: String| Err(HostError::Invalid(format!("host {:?}: {why}", self.name)));
+        check_name(&self.name)?;
+        if self.mac[0] & 1 == 1 || self.mac == [0; 6] {
+            return bad("its MAC address must be that of one interface".to_owned());
+        }
+        if !MTU.contains(&self.mtu) {
+            return bad(format!("an MTU of {} is outside {MTU:?}", self.mtu));
+        }
+        if !MEMORY_MIB.contains(&self.memory_mib) {
+            return bad(format!("{} MiB of memory are outside {MEMORY_MIB:?}", self.memory_mib));
+        }
+        let fits =
+            |(address, prefix): &(IpAddr, u8)| *prefix <= if address.is_ipv4() { 32 } else { 128 };
+        if self.addresses.len() > ADDRESSES || !self.addresses.iter().all(fits) {
+            return bad(format!("at most {ADDRESSES} addresses with a proper prefix are possible"));
+        }
+        check_private(&self.folder)?;
+        let verbs = socket(&self.folder, &self.name, "console");
+        for path in [&self.local, &self.remote, &verbs] {
+            if path.as_os_str().len() > SOCKET_PATH {
+                return bad(format!("{} has more than {SOCKET_PATH} octets", path.display()));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Refuses names that could be more than a part of a file name.
+pub(crate) fn check_name(name: &str) -> Result<(), HostError> {
+    let plain = |octet: u8| octet.is_ascii_alphanumeric() || octet == b'-' || octet == b'_';
+    let good = name.bytes().all(plain) && !name.starts_with('-');
+    if good && (1..=NAME).contains(&name.len()) {
+        return Ok(());
+    }
+    let text =
+        format!("{name:?} is no name of a host: letters, digits, `-` and `_`, at most {NAME}");
+    Err(HostError::Invalid(text))
+}
+
+/// A file of a machine in the folder of its run.
+pub(crate) fn socket(folder: &Path, name: &str, part: &str) -> PathBuf {
+    folder.join(format!("{name}.{part}"))
+}
+
+/// A running machine. QEMU ends with this process, and when this value is dropped.
 #[derive(Debug)]
-pub struct Vm {}
+pub struct Vm {
+    name: String,
+    child: Child,
+    control: ControlLine,
+    leftovers: Vec<PathBuf>,
+    logs: [PathBuf; 2],
+}
 
 impl Vm {
-    /// Starts a machine; it is not ready yet.
+    /// Starts a machine and sends its identity. The machine is not ready yet. Without a saved state for this amount
+    /// of memory one is made first, which takes as long as two cold starts.
     ///
     /// # Errors
-    /// If the specification is not valid or QEMU cannot be started.
-    pub fn start(_image: &Image, _spec: &VmSpec) -> Result<Vm, HostError> {
-        Err(HostError::NoImage("there is no image".to_owned()))
+    /// If the specification is not valid, or QEMU is missing or cannot be started.
+    pub fn start(image: &Image, spec: &VmSpec) -> Result<Vm, HostError> {
+        spec.check()?;
+        let qemu = Qemu::find()?;
+        let accelerator = accelerator::of(&qemu, image)?;
+        let state = state::find_or_save(&qemu, image, accelerator, spec.memory_mib)?;
+        let file = |part: &str| socket(&spec.folder, &spec.name, part);
+        let mut leftovers: Vec<PathBuf> =
+            (0..EXEC_PORTS).map(|port| file(&format!("exec{port}"))).collect();
+        leftovers.extend([file("verbs"), file("console"), spec.local.clone()]);
+        let (control, theirs) = ControlLine::pair()?;
+        let machine = Machine {
+            image,
+            accelerator,
+            memory_mib: spec.memory_mib,
+            name: &spec.name,
+            local: &spec.local,
+            remote: &spec.remote,
+            boot: Boot::Restored { state, folder: &spec.folder },
+        };
+        let log = file("qemu.log");
+        let errors = File::create(&log).map_err(HostError::io(log.display()))?;
+        let child = process::start(machine.command(&qemu, theirs, None, errors)?)?;
+        let logs = [log, file("console.log")];
+        let mut vm = Vm { name: spec.name.clone(), child, control, leftovers, logs };
+        vm.control.send(&Control::Identity(identity(spec)?))?;
+        Ok(vm)
     }
 
     /// Waits until the machine has its identity and executes commands.
     ///
     /// # Errors
-    /// If it fails or the limit passes.
-    pub fn wait_ready(&mut self, _limit: Duration) -> Result<(), HostError> {
-        Ok(())
+    /// If it cannot set its identity, ends, or the limit passes; with the end of its logs.
+    pub fn wait_ready(&mut self, limit: Duration) -> Result<(), HostError> {
+        let watch = Stopwatch::start();
+        loop {
+            match self.control.receive(Duration::from_millis(100)) {
+                Ok(Some(Status::Ready)) => return Ok(()),
+                Ok(Some(Status::Failed(why))) => {
+                    return Err(HostError::Failed(format!("host {}: {why}", self.name)));
+                }
+                Ok(Some(Status::Waiting { .. }) | None) => {}
+                Err(_) => return Err(HostError::Failed(self.obituary())),
+            }
+            if watch.seconds() > limit.as_secs_f64() {
+                return Err(HostError::Late {
+                    what: format!("the start of host {}", self.name),
+                    limit,
+                });
+            }
+        }
     }
 
     /// Process id of QEMU.
     pub fn pid(&self) -> u32 {
-        0
+        self.child.id()
     }
 
-    /// Ends the machine.
-    pub fn stop(self) {}
+    /// Whether QEMU still runs.
+    pub fn is_alive(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// Powers the machine off; after two seconds QEMU is killed.
+    pub fn stop(mut self) {
+        if self.control.send(&Control::PowerOff).is_ok() {
+            process::wait(&mut self.child, STOP);
+        }
+    }
+
+    /// Why a machine has ended.
+    fn obituary(&mut self) -> String {
+        process::wait(&mut self.child, Duration::from_millis(500));
+        let how = match self.child.try_wait() {
+            Ok(Some(status)) => format!("QEMU ended: {status}"),
+            _ => "QEMU closed its control line".to_owned(),
+        };
+        let tails = self.logs.iter().map(|log| {
+            let text = fs::read(log).unwrap_or_default();
+            let end =
+                String::from_utf8_lossy(&text[text.len().saturating_sub(LOG_TAIL)..]).into_owned();
+            end.chars().filter(|letter| *letter == '\n' || !letter.is_control()).collect::<String>()
+        });
+        let tails =
+            tails.filter(|text| !text.trim().is_empty()).map(|text| format!("\n{}", text.trim()));
+        format!("host {}: {how}{}", self.name, tails.collect::<String>())
+    }
+}
+
+impl Drop for Vm {
+    fn drop(&mut self) {
+        process::end(&mut self.child);
+        for path in &self.leftovers {
+            // QEMU removes its sockets when it ends by itself.
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+/// Finds the accelerator for an image and saves the state of a started machine, unless both are cached.
+pub(crate) fn prepare(qemu: &Qemu, image: &Image) -> Result<Accelerator, HostError> {
+    let accelerator = accelerator::of(qemu, image)?;
+    state::find_or_save(qemu, image, accelerator, DEFAULT_MEMORY_MIB)?;
+    Ok(accelerator)
+}
+
+fn identity(spec: &VmSpec) -> Result<Identity, HostError> {
+    let mut seed = vec![0; SEED];
+    let read = File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut seed));
+    read.map_err(HostError::io("/dev/urandom"))?;
+    Ok(Identity {
+        name: spec.name.replace('_', "-"),
+        mac: spec.mac,
+        addresses: spec.addresses.clone(),
+        mtu: spec.mtu,
+        time_ns: realtime_ns(),
+        seed: Octets(seed),
+    })
+}
+
+/// Waits for some time.
+fn pause(time: Duration) {
+    timer::wait(None, emulation::clock::monotonic_ns() + time.as_nanos() as u64);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec(folder: &Path) -> VmSpec {
+        VmSpec {
+            name: "v1".to_owned(),
+            mac: [2, 0, 0, 0, 0, 1],
+            addresses: vec![("198.18.0.1".parse().unwrap(), 16)],
+            mtu: 1500,
+            memory_mib: 192,
+            local: folder.join("a"),
+            remote: folder.join("b"),
+            folder: folder.to_owned(),
+        }
+    }
+
+    #[test]
+    fn improper_machines_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let good = spec(folder.path());
+        assert!(good.check().is_ok());
+        let change = |change: fn(&mut VmSpec)| {
+            let mut spec = good.clone();
+            change(&mut spec);
+            assert!(spec.check().is_err(), "{spec:?}");
+        };
+        for name in ["", "a,b", "a/b", "..", "-a", "a b", "a\nb", &"a".repeat(33)] {
+            assert!(VmSpec { name: name.to_owned(), ..good.clone() }.check().is_err(), "{name}");
+        }
+        change(|spec| spec.mac[0] = 1);
+        change(|spec| spec.mtu = 67);
+        change(|spec| spec.memory_mib = 64);
+        change(|spec| spec.addresses[0].1 = 33);
+        change(|spec| spec.local = PathBuf::from("x".repeat(108)));
+        change(|spec| spec.folder = PathBuf::from("/"));
+    }
 }
