@@ -64,6 +64,8 @@ impl Apt {
             "cache",
             "cache/archives",
             "cache/archives/partial",
+            "cache/empty",
+            "cache/empty/partial",
         ];
         for part in parts {
             private_folder(&folder.join(part)).map_err(HostError::io(folder.display()))?;
@@ -80,7 +82,9 @@ impl Apt {
 
     /// The packages with these names and all that they depend on.
     pub fn resolve(&self, names: &[&str]) -> Result<Vec<Package>, HostError> {
-        let arguments = [&["--print-uris", "install", "--"], names].concat();
+        // Packages that are there already would be left out.
+        let empty = ["-o", "Dir::Cache::archives=empty", "--print-uris", "install", "--"];
+        let arguments = [&empty, names].concat();
         let output = self.get(&arguments)?;
         let text = String::from_utf8_lossy(&output.stdout);
         let packages: Vec<Package> = text.lines().filter_map(parse).collect();
@@ -126,7 +130,6 @@ impl Apt {
         }
         let options = [
             "Dir::State::extended_states=extended_states",
-            "Dir::Cache::archives=archives",
             "Dir::Cache::pkgcache=pkgcache.bin",
             "Dir::Cache::srcpkgcache=srcpkgcache.bin",
             "APT::Sandbox::User=",
@@ -153,7 +156,7 @@ impl Apt {
         let text = String::from_utf8_lossy(&output.stderr);
         let lines: Vec<&str> = text.lines().rev().take(8).collect();
         let end: Vec<&str> = lines.into_iter().rev().collect();
-        Err(HostError::Failed(format!("apt-get {}: {}", arguments[0], end.join("\n"))))
+        Err(HostError::Failed(format!("apt-get {}: {}", arguments.join(" "), end.join("\n"))))
     }
 }
 

@@ -106,23 +106,27 @@ fn add_libraries(root: &mut Tree, pool: &[(String, Tree)]) -> Result<(), HostErr
     let linker = find(LINKER).or_else(|| find(&format!("{LIBRARIES}ld-linux-x86-64.so.2")));
     let linker = linker.ok_or_else(|| missing(LINKER))?.to_vec();
     root.0.insert(LINKER.to_owned(), Node::File(0o755, linker));
-    let needed = |node: &Node| match node {
-        Node::File(_, content) => libraries(content),
+    let needed = |(path, node): (&String, &Node)| match node {
+        // A plug-in may need what its package only recommends; it is then of no use, as on any such system.
+        Node::File(_, content) => {
+            let is_program = !path.starts_with("usr/lib");
+            libraries(content).into_iter().map(|name| (name, is_program)).collect()
+        }
         _ => Vec::new(),
     };
-    let mut open: Vec<String> = root.0.values().flat_map(needed).collect();
+    let mut open: Vec<(String, bool)> = root.0.iter().flat_map(needed).collect();
     // Looked up by the C library at run time.
-    open.push("libgcc_s.so.1".to_owned());
-    while let Some(name) = open.pop() {
+    open.push(("libgcc_s.so.1".to_owned(), true));
+    while let Some((name, is_required)) = open.pop() {
         let path = format!("{LIBRARIES}{name}");
         if name.contains('/') || name.starts_with("ld-linux") || root.0.contains_key(&path) {
             continue;
         }
         // A library outside the usual folder is found by the path that its user states.
         if let Some(content) = find(&path).or_else(|| find(&format!("usr/lib/{name}"))) {
-            open.extend(libraries(content));
+            open.extend(libraries(content).into_iter().map(|name| (name, is_required)));
             root.0.insert(path, Node::File(0o755, content.to_vec()));
-        } else if !root.0.keys().any(|path| path.ends_with(&format!("/{name}"))) {
+        } else if is_required && !root.0.keys().any(|path| path.ends_with(&format!("/{name}"))) {
             return Err(missing(&name));
         }
     }
