@@ -164,8 +164,7 @@ fn make(
     progress: &mut dyn FnMut(&str),
 ) -> Result<Image, HostError> {
     let parent = folder.parent().expect("an image is in the folder of images");
-    let fresh = tempfile::Builder::new().prefix(".new").tempdir_in(parent);
-    let fresh = fresh.map_err(HostError::io(parent.display()))?;
+    let fresh = image::temporary_folder(Some(parent))?;
     let mut packages: Vec<String> =
         content.all.iter().map(|package| package.file.clone()).collect();
     let kernel_file = match content.source {

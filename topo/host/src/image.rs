@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// The uncompressed kernel.
@@ -171,6 +171,14 @@ pub(crate) fn private_folder(folder: &Path) -> io::Result<()> {
     }
 }
 
+/// A temporary folder with mode 0700, below `parent` or in the usual place.
+pub(crate) fn temporary_folder(parent: Option<&Path>) -> Result<tempfile::TempDir, HostError> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".pausebed").permissions(fs::Permissions::from_mode(0o700));
+    let made = parent.map_or_else(|| builder.tempdir(), |parent| builder.tempdir_in(parent));
+    made.map_err(HostError::io("temporary folder"))
+}
+
 /// Refuses a folder that another user could change or look into.
 pub(crate) fn check_private(folder: &Path) -> Result<(), HostError> {
     let found = fs::symlink_metadata(folder).map_err(HostError::io(folder.display()))?;
@@ -234,8 +242,7 @@ mod tests {
 
     #[test]
     fn a_folder_that_is_open_to_others_is_refused() {
-        use std::os::unix::fs::PermissionsExt;
-        let folder = tempfile::tempdir().unwrap();
+        let folder = temporary_folder(None).unwrap();
         assert!(check_private(folder.path()).is_ok());
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o750)).unwrap();
         assert!(check_private(folder.path()).is_err());

@@ -270,7 +270,7 @@ mod tests {
 
     #[test]
     fn improper_machines_are_refused() {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = crate::image::temporary_folder(None).unwrap();
         let good = spec(folder.path());
         assert!(good.check().is_ok());
         let change = |change: fn(&mut VmSpec)| {

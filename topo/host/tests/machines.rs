@@ -5,6 +5,8 @@ use host::HostError;
 use host::exec::{ExecRequest, exec};
 use host::image::Image;
 use host::vm::{Qemu, Vm, VmSpec};
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -53,7 +55,9 @@ fn run_with(
     input: impl std::io::Read + Send + 'static,
     limit: Duration,
 ) -> Result<(i32, String, String), HostError> {
-    let argv = line.split('|').map(str::to_owned).collect();
+    // One word after `sh -c` is a whole line of the shell.
+    let words = if line.starts_with("sh -c ") { 3 } else { usize::MAX };
+    let argv = line.splitn(words, ' ').map(str::to_owned).collect();
     let request = ExecRequest { argv, environment: [("X".to_owned(), "a b".to_owned())].into() };
     let (mut output, mut errors) = (Vec::new(), Vec::new());
     let code = exec(folder, name, &request, input, &mut output, &mut errors, Some(limit))?;
@@ -64,7 +68,8 @@ fn run_with(
 #[test]
 fn two_machines_ping_each_other_by_ip_and_by_verbs() {
     let Some(image) = image() else { return };
-    let folder = tempfile::tempdir().unwrap();
+    let folder = tempfile::Builder::new().permissions(Permissions::from_mode(0o700)).tempdir();
+    let folder = folder.unwrap();
     let folder = folder.path();
     let watch = Stopwatch::start();
     let mut machines: Vec<Vm> =
@@ -76,18 +81,18 @@ fn two_machines_ping_each_other_by_ip_and_by_verbs() {
     streams_and_exit_codes(folder);
     ended_with_its_caller(folder);
     for target in ["198.18.0.2", "2001:db8::2"] {
-        let (code, text) = run(folder, "v1", &format!("ping|-c|3|-i|0.2|{target}")).unwrap();
+        let (code, text) = run(folder, "v1", &format!("ping -c 3 -i 0.2 {target}")).unwrap();
         assert_eq!(code, 0, "{text}");
         assert!(text.contains("3 received"), "{text}");
     }
     let server = {
         let folder = PathBuf::from(folder);
-        std::thread::spawn(move || run(&folder, "v2", "ibv_rc_pingpong|-d|rxe0|-g|1|-n|50"))
+        std::thread::spawn(move || run(&folder, "v2", "ibv_rc_pingpong -d rxe0 -g 1 -n 50"))
     };
     // The server listens when its port is open.
-    let listens = "sh|-c|until netstat -ltn | grep -q :18515; do usleep 50000; done";
+    let listens = "sh -c until netstat -ltn | grep -q :18515; do usleep 50000; done";
     assert_eq!(run(folder, "v2", listens).unwrap(), (0, String::new()));
-    let (code, text) = run(folder, "v1", "ibv_rc_pingpong|-d|rxe0|-g|1|-n|50|198.18.0.2").unwrap();
+    let (code, text) = run(folder, "v1", "ibv_rc_pingpong -d rxe0 -g 1 -n 50 198.18.0.2").unwrap();
     assert_eq!(code, 0, "{text}");
     assert!(text.contains("50 iters in"), "{text}");
     let (code, text) = server.join().unwrap().unwrap();
@@ -111,7 +116,7 @@ fn streams_and_exit_codes(folder: &Path) {
     let (code, output, errors) = run_with(
         folder,
         "v1",
-        "sh|-c|echo out; echo \"$X\" >&2; exit 3",
+        "sh -c echo out; echo \"$X\" >&2; exit 3",
         std::io::empty(),
         COMMAND,
     )
@@ -127,7 +132,7 @@ fn streams_and_exit_codes(folder: &Path) {
     assert_eq!(code, 0);
     assert!(output == octets, "{} of {} octets came back", output.len(), octets.len());
     assert_eq!(run(folder, "v1", "no-such-program").unwrap().0, 127);
-    assert_eq!(run(folder, "v1", "sh|-c|kill -9 $$").unwrap().0, 137);
+    assert_eq!(run(folder, "v1", "sh -c kill -9 $$").unwrap().0, 137);
     assert_eq!(run(folder, "v1", "hostname").unwrap(), (0, "v1\n".to_owned()));
     assert!(run(folder, "v9", "true").is_err());
 }
@@ -135,9 +140,9 @@ fn streams_and_exit_codes(folder: &Path) {
 /// A limit, like a caller that disappears, closes the socket.
 fn ended_with_its_caller(folder: &Path) {
     let short = Duration::from_millis(500);
-    let late = run_with(folder, "v2", "sleep|1000", std::io::empty(), short);
+    let late = run_with(folder, "v2", "sleep 1000", std::io::empty(), short);
     assert!(matches!(late, Err(HostError::Late { .. })), "{late:?}");
-    let gone = "sh|-c|for i in 1 2 3 4 5 6 7 8 9 10; do pidof sleep || exit 0; usleep 200000; done; exit 1";
+    let gone = "sh -c for i in 1 2 3 4 5 6 7 8 9 10; do pidof sleep || exit 0; usleep 200000; done; exit 1";
     let (code, text) = run(folder, "v2", gone).unwrap();
     assert_eq!(code, 0, "{text}");
 }

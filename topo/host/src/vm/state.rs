@@ -7,7 +7,7 @@ use super::process;
 use super::qemu::{Accelerator, Qemu};
 use super::{DEFAULT_MEMORY_MIB, pause};
 use crate::HostError;
-use crate::image::{Image, hash, hash_file};
+use crate::image::{Image, hash, hash_file, temporary_folder};
 use emulation::clock::Stopwatch;
 use guest::protocol::{Control, Status, VERSION};
 use nix::fcntl::{Flock, FlockArg};
@@ -128,7 +128,7 @@ fn started(
     memory_mib: u32,
     limit: Duration,
 ) -> Result<Started, HostError> {
-    let folder = tempfile::tempdir().map_err(HostError::io("temporary folder"))?;
+    let folder = temporary_folder(None)?;
     let (mut control, theirs) = ControlLine::pair()?;
     let (monitor, monitored) = Monitor::pair()?;
     let errors = folder.path().join("errors");
