@@ -30,6 +30,7 @@ mod sweep;
 mod tune;
 mod validate;
 mod verify;
+mod vm;
 mod wireshark;
 
 pub use crate::exit::{Exit, Failure};
@@ -109,6 +110,8 @@ enum Command {
     Logs(lab::logs::Options),
     /// End a lab, and remove its files.
     Down(lab::down::Options),
+    /// Make the image of virtual machines.
+    Vm(vm::Options),
     /// Run the supervisor of a lab, for up.
     #[command(hide = true)]
     Keep(lab::up::Keep),
@@ -175,6 +178,7 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
             Command::Capture(options) => lab::capture::run(&options),
             Command::Logs(options) => lab::logs::run(&options),
             Command::Down(options) => lab::down::run(&options),
+            Command::Vm(options) => vm::run(&options),
             Command::Keep(options) => lab::up::keep(&options),
         },
     };

@@ -5,7 +5,8 @@ use crate::image::{self, INITRAMFS, Image, KERNEL};
 use crate::vm;
 use apt::Apt;
 use emulation::clock::Stopwatch;
-use std::fs;
+use nix::fcntl::{Flock, FlockArg};
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use tree::Tree;
 
@@ -84,6 +85,9 @@ pub fn build(order: &Order, progress: &mut dyn FnMut(&str)) -> Result<Built, Hos
     let guestd = fs::read(&order.guestd).map_err(HostError::io(order.guestd.display()))?;
     let source = kernel_source(order.kernel.as_deref())?;
     let cache = image::cache()?;
+    let lock = File::create(cache.join("lock")).map_err(HostError::io(cache.display()))?;
+    let lock = Flock::lock(lock, FlockArg::LockExclusiveNonblock);
+    let _lock = lock.map_err(|_| HostError::Failed("another build is in progress".to_owned()))?;
     let apt = Apt::new(&cache)?;
     progress("reading the lists of packages");
     apt.update()?;
@@ -117,6 +121,7 @@ pub fn build(order: &Order, progress: &mut dyn FnMut(&str)) -> Result<Built, Hos
     let accelerator = vm::prepare(&qemu, &image)?;
     progress(&format!("the state was saved after {:.1} s ({accelerator})", watch.seconds()));
     image.publish(is_default)?;
+    image::prune()?;
     Ok(Built { image, was_cached, accelerator })
 }
 

@@ -125,6 +125,22 @@ impl Image {
     }
 }
 
+/// Removes images without a link, and what a build left behind that was ended. The caller has the lock of builds.
+pub(crate) fn prune() -> Result<(), HostError> {
+    let images = cache()?.join("images");
+    let failed = || HostError::io(images.display());
+    let entries = fs::read_dir(&images).map_err(failed())?;
+    let paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    let linked: Vec<PathBuf> =
+        paths.iter().filter_map(|path| Some(images.join(fs::read_link(path).ok()?))).collect();
+    for path in
+        paths.iter().filter(|path| path.is_dir() && !path.is_symlink() && !linked.contains(path))
+    {
+        fs::remove_dir_all(path).map_err(failed())?;
+    }
+    Ok(())
+}
+
 /// A key of a new image: the hash of everything that decides about its content.
 pub(crate) fn key<'a>(parts: impl Iterator<Item = &'a str>) -> String {
     let mut hash = Sha256::new();
