@@ -91,7 +91,12 @@ impl Apt {
         if packages.is_empty() || packages.len() > PACKAGES {
             return Err(HostError::Failed(format!("apt-get names {} packages", packages.len())));
         }
-        Ok(packages)
+        // apt-get would also take a name as a regular expression, or for that of a virtual package.
+        let is_there = |name: &&&str| packages.iter().any(|package| package.name == **name);
+        match names.iter().find(|name| !is_there(name)) {
+            Some(name) => Err(HostError::Failed(format!("there is no package {name}"))),
+            None => Ok(packages),
+        }
     }
 
     /// Fetches the packages with these names and all that they depend on; apt checks their hashes.
@@ -156,7 +161,7 @@ impl Apt {
         let text = String::from_utf8_lossy(&output.stderr);
         let lines: Vec<&str> = text.lines().rev().take(8).collect();
         let end: Vec<&str> = lines.into_iter().rev().collect();
-        Err(HostError::Failed(format!("apt-get {}: {}", arguments.join(" "), end.join("\n"))))
+        Err(HostError::Failed(format!("apt-get fails:\n{}", end.join("\n"))))
     }
 }
 
