@@ -16,7 +16,8 @@ const COMMAND: Duration = Duration::from_secs(60);
 
 /// The image of this user; without it, or without QEMU, the test says so and does nothing.
 fn image() -> Option<Image> {
-    match Qemu::find().and_then(|_| Image::find(None)) {
+    let kernel = std::env::var("PAUSEBED_TEST_KERNEL").ok();
+    match Qemu::find().and_then(|_| Image::find(kernel.as_deref())) {
         Ok(image) => Some(image),
         Err(error) => {
             eprintln!("SKIPPED: {error}");

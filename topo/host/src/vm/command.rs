@@ -12,10 +12,11 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 use std::process::Stdio;
 
-/// For a short start without surprises: no probing of absent hardware, no tests of algorithms, a stable clock.
-const KERNEL_LINE: &str = "console=ttyS0 quiet loglevel=4 panic=-1 reboot=t tsc=reliable no_timer_check \
+/// For a short start without surprises: no probing of absent hardware, no tests of algorithms, a stable clock. The
+/// initial file system is unpacked into one without a limit.
+pub const KERNEL_LINE: &str = "console=ttyS0 quiet loglevel=4 panic=-1 reboot=t tsc=reliable no_timer_check \
     random.trust_cpu=on mitigations=off cryptomgr.notests lsm=capability apparmor=0 audit=0 i8042.noaux i8042.nokbd \
-    initcall_blacklist=crypto_kdf108_init,init_kprobe_trace";
+    initcall_blacklist=crypto_kdf108_init,init_kprobe_trace rootfstype=ramfs";
 /// Frames have complete checksums and are no longer than the MTU.
 const NO_OFFLOADS: &str = "csum=off,gso=off,guest_csum=off,guest_tso4=off,guest_tso6=off,guest_ecn=off,guest_ufo=off,\
     host_tso4=off,host_tso6=off,host_ecn=off,host_ufo=off";

@@ -1,6 +1,6 @@
 //! Saved states: a machine with its modules loaded that waits for its identity. Machines start from it.
 
-use super::command::{Boot, Machine};
+use super::command::{Boot, KERNEL_LINE, Machine};
 use super::control::ControlLine;
 use super::monitor::Monitor;
 use super::process;
@@ -39,7 +39,9 @@ pub fn find_or_save(
     let lock = File::create(image.folder.join("lock")).map_err(what)?;
     let lock = Flock::lock(lock, FlockArg::LockExclusive);
     let _lock = lock.map_err(|(_, error)| HostError::io("saved state")(error))?;
-    let key = hash(format!("{} {accelerator} {}", qemu.version, processor(accelerator)).as_bytes());
+    let facts =
+        [qemu.version.as_str(), KERNEL_LINE, &accelerator.to_string(), &processor(accelerator)];
+    let key = hash(facts.join("\n").as_bytes());
     let path = image.folder.join(format!("state-{memory_mib}-{}", &key[..12]));
     if !is_intact(&path) {
         let fresh = path.with_extension("new");
