@@ -7,7 +7,7 @@ use host::build::{Order, build};
 fn an_image_is_built_from_packages() {
     let own = std::env::current_exe().expect("a test has a path");
     let guestd = own.ancestors().nth(2).expect("tests are two folders below").join("guestd");
-    assert!(guestd.exists(), "build guestd first: cargo build -p guest");
+    assert!(guestd.exists(), "guestd is missing; build the package guest first");
     let kernel = std::env::var("PAUSEBED_TEST_KERNEL").ok();
     let order = Order { kernel, additions: Vec::new(), guestd };
     let watch = emulation::clock::Stopwatch::start();

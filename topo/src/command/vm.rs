@@ -40,7 +40,9 @@ pub(super) fn run(options: &Options) -> Outcome {
     let guestd = own.with_file_name("guestd");
     if !guestd.exists() {
         let path = guestd.display();
-        return Err(Failure::host(format!("{path} is missing: cargo build --release -p guest")));
+        return Err(Failure::host(format!(
+            "{path} is missing; build the whole workspace: cargo build --release"
+        )));
     }
     let order = Order { kernel: options.kernel.clone(), additions: options.add.clone(), guestd };
     let watch = Stopwatch::start();
