@@ -4,6 +4,8 @@
 //! never committed. Without the default folder the tests print SKIPPED. Without a folder named by
 //! `PAUSEBED_CAPTURES` they fail.
 
+#[path = "captures/connection.rs"]
+mod connection;
 #[path = "captures/ethernet.rs"]
 mod ethernet;
 #[path = "captures/rxe.rs"]

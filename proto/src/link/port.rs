@@ -75,6 +75,12 @@ pub struct Grant<Offer> {
 }
 
 impl<Offer> Grant<Offer> {
+    /// The same grant for another name of the frame, and the name that it had.
+    pub fn replace<Other>(self, offer: Other) -> (Offer, Grant<Other>) {
+        let Grant { port, offer: before, lane, held_since, start, end } = self;
+        (before, Grant { port, offer, lane, held_since, start, end })
+    }
+
     /// The departure of the granted frame. Its octets are final.
     pub fn departure(&self, frame: Frame) -> Departure {
         Departure { port: self.port, frame, at: self.end }

@@ -2,6 +2,8 @@
 
 /// IPv4.
 pub const IPV4: u16 = 0x0800;
+/// ARP. Source: RFC 826.
+pub const ARP: u16 = 0x0806;
 /// IPv6.
 pub const IPV6: u16 = 0x86dd;
 /// Customer VLAN tag (C-TAG). Source: IEEE 802.1Q, 9.6.

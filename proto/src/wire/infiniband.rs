@@ -16,12 +16,14 @@
 //! that a switch may make. Source: IBTA Vol 1, chapters 5, 7, 8 and 9.
 
 pub mod bth;
+pub mod connection;
 pub mod crc;
 pub mod envelope;
 pub mod extended_headers;
 pub mod flow_control_packet;
 pub mod grh;
 pub mod lrh;
+pub mod mad;
 pub mod opcode;
 pub mod packet;
 pub mod relabel;
