@@ -8,6 +8,8 @@ pub use encapsulation::{
     StormConfig,
 };
 
+pub use crate::host::service::{ServeConfig, ServiceKind};
+
 use proto::congestion::SchemeConfig;
 use proto::ids::{Lid, ServiceLevel};
 use proto::link::LinkConfig;
@@ -67,6 +69,17 @@ pub struct NicConfig {
     pub classes: Vec<ClassConfig>,
     /// The traffic that this NIC sends.
     pub traffic: Vec<TrafficConfig>,
+    /// The host beside the channel adapter, on Ethernet links that lead to foreign hosts.
+    #[serde(default)]
+    pub host: Option<HostConfig>,
+}
+
+/// The host beside the channel adapter: it answers ARP, neighbour discovery and ping, and serves connections.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HostConfig {
+    /// The services, each on a port of its own.
+    pub serve: Vec<ServeConfig>,
 }
 
 proto::params! {

@@ -5,6 +5,7 @@
 
 pub mod config;
 mod counters;
+pub mod host;
 pub mod nic;
 mod pacer;
 mod rx_buffer;

@@ -8,6 +8,7 @@
 
 use crate::config::check::ConfigError;
 use crate::config::{NicConfig, StormConfig};
+use crate::host::HostStack;
 use crate::rx_buffer::RxBuffer;
 use crate::transport::adapter::ChannelAdapter;
 use crate::transport::queue_pair::HeldRequest;
@@ -31,6 +32,8 @@ pub struct Nic {
     /// The priorities that a storm pauses: bit n is priority n.
     storm_priorities: u8,
     adapter: ChannelAdapter,
+    /// The host beside the adapter, on fabrics with foreign hosts.
+    host: Option<Box<HostStack>>,
     workload: Workload,
     link_packets: FramePool,
     events: EventLog,
@@ -55,6 +58,7 @@ impl Nic {
             storm_priorities: 0,
             port: LinkPort::new(PortNumber::from_index(0), &config.link, Instant::ZERO),
             workload: Workload::new(&config),
+            host: HostStack::new(&config),
             adapter: ChannelAdapter::new(config, scheme),
             link_packets: FramePool::default(),
             events: EventLog::default(),
@@ -114,7 +118,12 @@ impl Nic {
     /// Delivers one frame to the adapter. On InfiniBand this frees its input buffer as of `arrived`.
     #[inline]
     fn hand_over(&mut self, frame: Frame, headers: &FrameHeaders, arrived: Instant, now: Instant) {
-        let outcome = self.adapter.receive(&ReceivedFrame { frame: &frame, headers, arrived }, now);
+        let for_host = match &mut self.host {
+            Some(host) if HostStack::claims(headers) => host.receive(&frame, headers, now),
+            _ => None,
+        };
+        let received = ReceivedFrame { frame: &frame, headers, arrived };
+        let outcome = for_host.unwrap_or_else(|| self.adapter.receive(&received, now));
         let (lane, size) = (headers.lane, headers.size);
         self.port.release(lane, size, arrived);
         if let Err(reason) = outcome {
@@ -190,6 +199,9 @@ impl Device for Nic {
             self.update_pause(now);
         }
         self.adapter.handle_timeout(now);
+        if let Some(host) = &mut self.host {
+            host.handle_timeout(now);
+        }
         self.deliver_released(now);
     }
 
@@ -200,6 +212,9 @@ impl Device for Nic {
         }
         self.catch_up(now);
         self.has_unsent_arrivals = false;
+        if self.host.is_some() {
+            return self.poll_transmit_with_host(now);
+        }
         let (adapter, pool) = (&mut self.adapter, &mut self.link_packets);
         match self.port.poll_transmit(adapter, pool, now, &mut self.events)? {
             Transmission::Control(departure) => Some(departure),
@@ -209,13 +224,15 @@ impl Device for Nic {
 
     fn poll_timeout(&self) -> Option<Instant> {
         let mut next = self.port.poll_timeout().min(self.adapter.poll_timeout());
+        let host = self.host.as_ref();
+        next = next.min(host.map_or(Instant::NEVER, |host| host.poll_timeout()));
         if self.may_send_pause() {
             let through = self.rx_buffer.as_ref().map_or(Instant::NEVER, RxBuffer::poll_timeout);
             next = next.min(through).min(self.storm.map_or(Instant::NEVER, |storm| storm.start));
         }
         let line_free = self.port.line_free_at();
         let line_is_busy = line_free > self.now;
-        let news = self.adapter.has_news();
+        let news = self.adapter.has_news() || host.is_some_and(|host| host.is_ready());
         if line_is_busy && (self.port.control_is_due(self.now) || news) {
             next = next.min(line_free);
         }
@@ -255,6 +272,9 @@ impl Instrumented for Nic {
         self.adapter.read_flows(depth, now, reading);
         self.port.read_named(now, &mut reading.ports[0].named);
         self.adapter.read_named(&mut reading.ports[0].named);
+        if let Some(host) = &self.host {
+            host.read_named(&mut reading.ports[0].named);
+        }
         self.adapter.read_received(reading);
     }
 
@@ -265,7 +285,11 @@ impl Instrumented for Nic {
         self.port.read(now, port);
         self.adapter.read_lanes(now, &mut port.lanes);
         let draining = self.rx_buffer.as_ref().map_or(0, RxBuffer::frames);
-        let balance = self.adapter.balance();
+        let mut balance = self.adapter.balance();
+        if let Some(host) = &self.host {
+            balance.delivered += host.delivered;
+            balance.injected += host.injected;
+        }
         let (link_local, buffered) = (self.port.link_local_sent(), draining + balance.buffered);
         reading.balance = Balance { link_local, buffered, ..balance };
     }
@@ -300,6 +324,8 @@ impl Control for Nic {
         port.index() == 0 && self.port.slow_down(rate)
     }
 }
+
+mod sources;
 
 #[cfg(test)]
 pub(crate) mod tests;

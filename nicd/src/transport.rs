@@ -32,7 +32,7 @@ mod reorder_buffer;
 mod requester;
 mod resequencing;
 mod responder;
-mod rnr_timer;
+pub(crate) mod rnr_timer;
 mod scheduler;
 mod test_frames;
 mod transmit;

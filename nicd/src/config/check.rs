@@ -41,6 +41,8 @@ const MESSAGE_MAX: Bytes = Bytes::new(1 << 31);
 const TEST_FRAME_OVERHEAD: u64 = EthernetHeader::LEN as u64 + 4;
 /// A planned queue pair number has eight bits for the class, and the value 0 is reserved.
 const CLASSES_MAX: usize = 255;
+/// Each service has memory of its own.
+const SERVICES_MAX: usize = 16;
 
 impl NicConfig {
     /// Validates the whole configuration and parses the scheme's parameters.
@@ -56,6 +58,7 @@ impl NicConfig {
             }
             _ => return Err(ConfigError::Rule(TECHNOLOGY.to_owned())),
         }
+        self.check_host()?;
         let adapters = self.check_adapters()?;
         for (index, class) in self.classes.iter().enumerate() {
             let place = |rule| ConfigError::Rule(format!("class {index}: {rule}"));
@@ -66,6 +69,17 @@ impl NicConfig {
             self.check_traffic(item, &adapters).map_err(place)?;
         }
         Ok(self.scheme.roles()?)
+    }
+
+    fn check_host(&self) -> Result<(), ConfigError> {
+        let Some(host) = &self.host else { return Ok(()) };
+        require(self.wire.roce().is_some(), "a host needs an Ethernet link")?;
+        let serves = host.serve.len();
+        field("host.serve", serves as u64, serves <= SERVICES_MAX, "at most 16 services")?;
+        let mut ports: Vec<u16> = host.serve.iter().map(|service| service.port).collect();
+        ports.sort_unstable();
+        require(!ports.contains(&0), "the port of a service is not 0")?;
+        require(ports.windows(2).all(|pair| pair[0] != pair[1]), "each service has its own port")
     }
 
     fn check_class(&self, class: &ClassConfig) -> Result<(), ConfigError> {

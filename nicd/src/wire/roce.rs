@@ -22,7 +22,7 @@ use proto::wire::roce::{Layout, NetworkHeaders, Packet, PacketBuilder, checks};
 /// The wire format of a RoCEv2 adapter.
 #[derive(Clone, Debug)]
 pub struct RoceFormat {
-    pub(super) own: Lid,
+    pub(crate) own: Lid,
     version: RoceVersion,
     /// The DSCP of data and acknowledgements, indexed by service level.
     dscp: [Dscp; 16],
@@ -55,6 +55,11 @@ impl RoceFormat {
         plan::mac(self.own).number()
     }
 
+    /// The DSCP of data with this service level.
+    pub(crate) fn dscp(&self, level: ServiceLevel) -> Dscp {
+        self.dscp[level.index()]
+    }
+
     /// Whether frames of `priority` may belong to `lane`. Without a PCP the priority is unknown, and any lane
     /// matches.
     pub fn carries(&self, lane: VirtualLane, priority: Priority) -> bool {
@@ -78,7 +83,7 @@ impl RoceFormat {
     }
 
     /// The VLAN tag of data with this service level, if the link uses the PCP.
-    pub(super) fn data_tag(&self, level: ServiceLevel) -> Option<VlanTag> {
+    pub(crate) fn data_tag(&self, level: ServiceLevel) -> Option<VlanTag> {
         self.tag(self.dscp[level.index()])
     }
 
@@ -99,7 +104,7 @@ impl RoceFormat {
         VirtualLane::truncate(self.priorities.priority(pcp, Some(dscp)).get())
     }
 
-    pub(super) fn lane(&self, level: ServiceLevel) -> VirtualLane {
+    pub(crate) fn lane(&self, level: ServiceLevel) -> VirtualLane {
         self.lane_of(self.dscp[level.index()])
     }
 
@@ -151,7 +156,7 @@ impl RoceFormat {
         }
     }
 
-    pub(super) fn verify(&self, octets: &[u8]) -> Result<(), DropReason> {
+    pub(crate) fn verify(&self, octets: &[u8]) -> Result<(), DropReason> {
         let verify = |layout: Layout| {
             checks::verify_checksums_at(octets, &layout)?;
             checks::verify_icrc_at(octets, &layout)
@@ -188,7 +193,7 @@ impl RoceFormat {
 ///
 /// It is a multiplicative hash of both queue pair numbers (2^64 over the golden ratio), because planned
 /// numbers differ in few bits. The standard leaves the function open. Source: IBTA Vol 1, annex A17.9.2.
-fn source_port(ours: QueuePairNumber, theirs: QueuePairNumber) -> u16 {
+pub(crate) fn source_port(ours: QueuePairNumber, theirs: QueuePairNumber) -> u16 {
     let both = u64::from(ours.get()) << 24 | u64::from(theirs.get());
     0xc000 | (both.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 50) as u16
 }

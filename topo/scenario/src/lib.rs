@@ -14,6 +14,7 @@ use crate::routes::colored;
 use crate::run::Run;
 use crate::traffic::Context;
 use emulation::wiring::{End, Impairment};
+use nicd::config::ServeConfig;
 use proto::congestion::SchemeConfig;
 use proto::params::quantity::{self, Scale};
 use proto::params::{Key, KeyTable, Kind};
@@ -46,6 +47,7 @@ pub mod routes;
 pub mod run;
 pub mod say;
 pub mod scheme;
+pub mod serve;
 pub mod settings;
 pub mod shapes;
 pub mod topology;
@@ -76,6 +78,8 @@ pub struct Scenario {
     pub scheme: SchemeConfig,
     /// Traffic.
     pub traffic: traffic::Plan,
+    /// What NICs serve to attached hosts, with the node of the NIC.
+    pub serving: Vec<(usize, ServeConfig)>,
     /// Faults injected on purpose.
     pub impairments: Vec<Impairment>,
     /// Links that are down for a while, ascending.
@@ -120,6 +124,11 @@ pub static KEYS: KeyTable = KeyTable::new(
         Key::required("run", Kind::Table(&run::KEYS), "How it is run."),
         Key::required("fabric", Kind::Table(&fabric::KEYS), "What it runs on."),
         Key::optional("lab", Kind::Table(&lab::KEYS), "What of this host the fabric is cabled to."),
+        Key::optional(
+            "serve",
+            Kind::Tables(&serve::KEYS),
+            "Programs that NICs imitate for hosts at attached ports.",
+        ),
         Key::new(
             "scheme",
             Kind::Table(&scheme::KEYS),
@@ -193,6 +202,7 @@ impl Scenario {
             fields.gather("capture", &run.capture, |text| names::senders(topology, text))
         });
         let capture = BTreeSet::from_iter(capture.unwrap_or_default());
+        let serving = serve::read(root, &fabric);
         let impairments = faults::read(root, topology);
         let outages = outages::read(root, &fabric);
         let phases = phases::read(root, end);
@@ -211,6 +221,7 @@ impl Scenario {
             fabric,
             scheme,
             traffic,
+            serving,
             impairments,
             outages,
             phases,

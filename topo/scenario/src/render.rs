@@ -15,7 +15,7 @@ use crate::traffic::Receivers;
 use crate::traffic::replayed::Replay;
 use emulation::recorder::RecordingPlan;
 use emulation::wiring::{Attached, End, LinkWiring, NodeKind, NodeWiring, Wiring};
-use nicd::config::NicConfig;
+use nicd::config::{HostConfig, NicConfig};
 use proto::ids::{Lid, PortNumber};
 use proto::link::{FlowControlConfig, LinkConfig, PauseConfig, PauseMode};
 use proto::technology::Technology;
@@ -268,6 +268,13 @@ fn routing(settings: &FabricSettings, node: usize) -> RoutingConfig {
     }
 }
 
+/// The host beside the adapter of NIC `node`: there is one where foreign hosts are attached.
+fn host(scenario: &Scenario, node: usize) -> Option<HostConfig> {
+    let serving = scenario.serving.iter().filter(|(at, _)| *at == node);
+    let serve = serving.map(|(_, service)| *service).collect();
+    (!scenario.fabric.attached.is_empty()).then_some(HostConfig { serve })
+}
+
 /// The configuration of NIC `node`.
 pub fn nic(scenario: &Scenario, node: usize) -> NicConfig {
     let settings = &scenario.fabric;
@@ -295,6 +302,7 @@ pub fn nic(scenario: &Scenario, node: usize) -> NicConfig {
         traffic: workload::of(scenario, node, &adapters),
         classes: scenario.traffic.classes.clone(),
         adapters,
+        host: host(scenario, node),
     }
 }
 

@@ -59,6 +59,7 @@ pub fn config(lid: u16) -> NicConfig {
         adapters: (1..=4).map(Lid::new).collect(),
         classes: vec![class(Transport::Rc, Operation::Send)],
         traffic: Vec::new(),
+        host: None,
     }
 }
 

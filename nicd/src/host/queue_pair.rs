@@ -1,0 +1,116 @@
+//! A queue pair of the host stack: responder and requester of one connection, with negotiated numbers.
+
+use crate::host::frames::{Packet, Peer};
+use crate::host::memory::Region;
+use crate::host::requester::{Patience, Requester, Work};
+use crate::host::responder::{Delivery, Responder};
+use proto::counters::DropReason;
+use proto::ids::{Ecn, Psn, QueuePairNumber};
+use proto::units::Instant;
+use proto::wire::infiniband::opcode::{Operation, Transport as Service};
+use proto::wire::infiniband::{Bth, Transport};
+
+/// What both ends of a connection have agreed on.
+#[derive(Clone, Copy, Debug)]
+pub struct Agreement {
+    /// The number of the queue pair here.
+    pub number: QueuePairNumber,
+    /// The number of the peer's queue pair.
+    pub remote: QueuePairNumber,
+    /// The peer.
+    pub peer: Peer,
+    /// Path MTU in octets.
+    pub mtu: u32,
+    /// The first PSN sent here.
+    pub starting_psn: Psn,
+    /// The first PSN that the peer sends.
+    pub expected: Psn,
+    /// How long and how often the requester tries.
+    pub patience: Patience,
+}
+
+/// A queue pair.
+#[derive(Debug)]
+pub struct QueuePair {
+    /// The numbers of the connection.
+    pub agreement: Agreement,
+    /// Requests in, responses out.
+    pub responder: Responder,
+    /// Requests out, responses in.
+    pub requester: Requester,
+}
+
+impl QueuePair {
+    /// A queue pair that is ready to receive and to send.
+    pub fn new(agreement: Agreement) -> QueuePair {
+        let Agreement { mtu, starting_psn, expected, patience, .. } = agreement;
+        QueuePair {
+            agreement,
+            responder: Responder::new(mtu, expected),
+            requester: Requester::new(mtu, starting_psn, patience),
+        }
+    }
+
+    /// Whether a frame can be made now.
+    pub fn has_work(&self) -> bool {
+        self.responder.has_work() || self.requester.has_work()
+    }
+
+    /// Whether either half is in the error state.
+    pub fn has_failed(&self) -> bool {
+        self.responder.has_failed() || self.requester.has_failed()
+    }
+
+    /// Handles a packet for this queue pair. Appends completed work to `done` and returns a completed message. A SEND
+    /// finds a receive buffer as long as an answer to it has room.
+    ///
+    /// # Errors
+    /// The drop reason.
+    pub fn on_packet(
+        &mut self,
+        packet: &Transport<'_>,
+        memory: &mut Region,
+        now: Instant,
+        done: &mut Vec<Work>,
+    ) -> Result<Option<Delivery>, DropReason> {
+        let bth = packet.bth;
+        let row = bth.opcode.row().filter(|row| row.transport == Service::Rc);
+        let row = row.ok_or(DropReason::Opcode)?;
+        if bth.partition_key & 0x7fff != Bth::DEFAULT_PARTITION & 0x7fff {
+            return Err(DropReason::Key);
+        }
+        match row.operation {
+            Operation::Acknowledge => {
+                let aeth = packet.extended.aeth.ok_or(DropReason::Opcode)?;
+                self.requester.on_acknowledge(bth.psn, aeth, now, done);
+                Ok(None)
+            }
+            Operation::ReadResponse => {
+                self.requester.on_read_response(bth.psn, packet.payload, now, done);
+                Ok(None)
+            }
+            Operation::AtomicAcknowledge => Err(DropReason::Opcode),
+            _ if packet.extended.ieth.is_some() => Err(DropReason::Opcode),
+            _ => {
+                let ready = self.requester.has_room();
+                self.responder.on_request(row, packet, memory, ready)
+            }
+        }
+    }
+
+    /// The next packet with its payload: responses before requests.
+    pub fn next_packet<'a>(
+        &'a mut self,
+        memory: &'a Region,
+        now: Instant,
+    ) -> Option<(Packet, &'a [u8])> {
+        let Agreement { number, remote, .. } = self.agreement;
+        let packet = |bth, extended, ecn| Packet { from: number, bth, extended, ecn };
+        if let Some((bth, extended, place)) = self.responder.next_response() {
+            let bth = Bth { destination: remote, ..bth };
+            return Some((packet(bth, extended, Ecn::Capable0), memory.read(place)));
+        }
+        let (bth, extended, place) = self.requester.next_request(remote, now)?;
+        Some((packet(bth, extended, Ecn::Capable0), self.requester.payload(place)))
+    }
+}

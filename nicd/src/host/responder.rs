@@ -1,0 +1,371 @@
+//! The responder of a host queue pair: SEND, RDMA WRITE, RDMA READ and atomics on real memory.
+//!
+//! Responses leave in the order of the requests. A repeated request is acknowledged again, a repeated READ is
+//! answered again, and a repeated atomic gets its first result. Source: IBTA Vol 1, 9.7.4 (validation), 9.7.5
+//! (acknowledgements), 9.4.4 (READ), 9.4.5 (atomics), 9.7.5.1.3 (repetitions).
+
+use crate::host::memory::Region;
+use proto::counters::DropReason;
+use proto::ids::Psn;
+use proto::wire::infiniband::opcode::{OpcodeRow, Operation, Position};
+use proto::wire::infiniband::{
+    Aeth, AtomicAckEth, Bth, ExtendedHeaders, NakCode, Opcode, Reth, Syndrome, Transport,
+};
+use std::collections::VecDeque;
+use std::ops::Range;
+
+/// Responses that wait at most. A requester keeps to the responder resources that it was told; the rest of the
+/// room is for repeated requests. Requests beyond it are dropped, and their requester repeats them.
+const JOBS_MAX: usize = 64;
+/// Results of atomics kept for repetitions: the most responder resources that this NIC grants.
+pub const RESOURCES: u8 = 16;
+/// Octets kept from the start of a received message.
+pub const HEAD: usize = 256;
+
+/// A response that waits.
+#[derive(Clone, Debug)]
+enum Job {
+    Acknowledge(Psn),
+    Refuse(Psn, Syndrome),
+    Read { psn: Psn, place: Range<usize>, sent: u32 },
+    Atomic { psn: Psn, original: u64 },
+}
+
+/// The message in progress.
+#[derive(Clone, Copy, Debug)]
+struct Partial {
+    operation: Operation,
+    /// Where the next octet of a WRITE goes.
+    at: usize,
+    /// Octets of a WRITE that its RETH announced and that have not come.
+    missing: u64,
+    received: u64,
+}
+
+/// A message that a packet has completed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Delivery {
+    /// SEND, WRITE, READ or an atomic.
+    pub operation: Operation,
+    /// Octets of the message.
+    pub length: u64,
+    /// Immediate data.
+    pub immediate: Option<[u8; 4]>,
+}
+
+/// The receiving half of a host queue pair.
+#[derive(Debug)]
+pub struct Responder {
+    mtu: u32,
+    expected: Psn,
+    /// Messages completed, modulo 2^24. Source: IBTA Vol 1, 9.7.7.
+    messages: u32,
+    nak_sent: bool,
+    failed: bool,
+    partial: Option<Partial>,
+    jobs: VecDeque<Job>,
+    atomics: VecDeque<(Psn, u64)>,
+    /// The first octets of the SEND in progress, or of the last one.
+    pub head: Vec<u8>,
+}
+
+type Refusal = (DropReason, NakCode);
+
+impl Responder {
+    /// A responder that expects `expected` first; full packets have `mtu` octets.
+    pub fn new(mtu: u32, expected: Psn) -> Responder {
+        Responder {
+            mtu,
+            expected,
+            messages: 0,
+            nak_sent: false,
+            failed: false,
+            partial: None,
+            jobs: VecDeque::new(),
+            atomics: VecDeque::new(),
+            head: Vec::new(),
+        }
+    }
+
+    /// Whether a request was refused for good: the queue pair is in the error state.
+    pub fn has_failed(&self) -> bool {
+        self.failed
+    }
+
+    /// Whether a response waits.
+    pub fn has_work(&self) -> bool {
+        !self.jobs.is_empty()
+    }
+
+    /// Handles a request. `ready` is whether a SEND finds a receive buffer. Returns the message that it completes.
+    ///
+    /// # Errors
+    /// The drop reason.
+    pub fn on_request(
+        &mut self,
+        row: &OpcodeRow,
+        packet: &Transport<'_>,
+        memory: &mut Region,
+        ready: bool,
+    ) -> Result<Option<Delivery>, DropReason> {
+        if self.failed {
+            return Err(DropReason::QueuePair);
+        }
+        let psn = packet.bth.psn;
+        match psn.distance_from(self.expected) {
+            0 => {}
+            ahead if ahead > 0 => {
+                if !self.nak_sent {
+                    self.nak_sent = true;
+                    self.refuse(Syndrome::Nak(NakCode::PsnSequence));
+                }
+                return Err(DropReason::OutOfSequence);
+            }
+            _ => {
+                self.repeat(row, packet, memory);
+                return Err(DropReason::Duplicate);
+            }
+        }
+        if self.jobs.len() >= JOBS_MAX {
+            return Err(DropReason::ReceiverNotReady);
+        }
+        if row.operation == Operation::Send && row.begins_message() && !ready {
+            // The requester will come back, so later packets need no NAK.
+            self.nak_sent = true;
+            self.refuse(Syndrome::Rnr { timer: RNR_TIMER });
+            return Err(DropReason::ReceiverNotReady);
+        }
+        match self.execute(row, packet, memory) {
+            Ok(delivery) => {
+                self.nak_sent = false;
+                Ok(delivery)
+            }
+            Err((reason, code)) => {
+                self.refuse(Syndrome::Nak(code));
+                self.failed = true;
+                Err(reason)
+            }
+        }
+    }
+
+    fn refuse(&mut self, syndrome: Syndrome) {
+        self.jobs.push_back(Job::Refuse(self.expected, syndrome));
+    }
+
+    fn acknowledge(&mut self, psn: Psn) {
+        match self.jobs.back_mut() {
+            Some(Job::Acknowledge(last)) if psn.distance_from(*last) >= 0 => *last = psn,
+            _ => self.jobs.push_back(Job::Acknowledge(psn)),
+        }
+    }
+
+    /// Answers a repeated request as far as its answer may have been lost.
+    fn repeat(&mut self, row: &OpcodeRow, packet: &Transport<'_>, memory: &Region) {
+        if self.jobs.len() >= JOBS_MAX {
+            return;
+        }
+        let psn = packet.bth.psn;
+        match (row.operation, packet.extended.reth) {
+            (Operation::ReadRequest, Some(reth)) => {
+                if let Some(place) = memory.place(&reth) {
+                    self.jobs.push_back(Job::Read { psn, place, sent: 0 });
+                }
+            }
+            (Operation::CompareSwap | Operation::FetchAdd, _) => {
+                if let Some((_, original)) = self.atomics.iter().find(|(known, _)| *known == psn) {
+                    self.jobs.push_back(Job::Atomic { psn, original: *original });
+                }
+            }
+            _ => self.acknowledge(self.expected.plus(Psn::MAX)),
+        }
+    }
+
+    /// Executes the expected request.
+    fn execute(
+        &mut self,
+        row: &OpcodeRow,
+        packet: &Transport<'_>,
+        memory: &mut Region,
+    ) -> Result<Option<Delivery>, Refusal> {
+        match row.operation {
+            Operation::Send | Operation::Write => self.accept(row, packet, memory),
+            Operation::ReadRequest => self.read(packet, memory).map(Some),
+            Operation::CompareSwap | Operation::FetchAdd => {
+                self.change(row, packet, memory).map(Some)
+            }
+            _ => Err((DropReason::Opcode, NakCode::InvalidRequest)),
+        }
+    }
+
+    /// Accepts a packet of a SEND or WRITE. Source: IBTA Vol 1, 9.7.4.1.
+    fn accept(
+        &mut self,
+        row: &OpcodeRow,
+        packet: &Transport<'_>,
+        memory: &mut Region,
+    ) -> Result<Option<Delivery>, Refusal> {
+        let length = packet.payload.len() as u64;
+        self.check_position(row, length)?;
+        if row.begins_message() {
+            self.begin(row.operation, packet.extended.reth.as_ref(), memory)?;
+        }
+        let invalid = (DropReason::PacketLength, NakCode::InvalidRequest);
+        let Some(partial) = &mut self.partial else { return Err(invalid) };
+        if row.operation == Operation::Write {
+            let fits = match row.ends_message() {
+                true => partial.missing == length,
+                false => partial.missing > length,
+            };
+            if !fits {
+                return Err(invalid);
+            }
+            memory.write(partial.at, packet.payload);
+            partial.at += packet.payload.len();
+            partial.missing -= length;
+        } else {
+            let room = HEAD.saturating_sub(self.head.len()).min(packet.payload.len());
+            self.head.extend_from_slice(&packet.payload[..room]);
+        }
+        partial.received += length;
+        let received = partial.received;
+        self.expected = self.expected.next();
+        let ends = row.ends_message();
+        if ends {
+            self.partial = None;
+            self.count_message();
+        }
+        if ends || packet.bth.ack_request {
+            self.acknowledge(packet.bth.psn);
+        }
+        let immediate = packet.extended.immdt.map(|immediate| immediate.data);
+        let delivery = Delivery { operation: row.operation, length: received, immediate };
+        Ok(ends.then_some(delivery))
+    }
+
+    fn check_position(&self, row: &OpcodeRow, length: u64) -> Result<(), Refusal> {
+        let mtu = u64::from(self.mtu);
+        let fits = match &self.partial {
+            None => row.begins_message(),
+            Some(partial) => !row.begins_message() && partial.operation == row.operation,
+        };
+        if !fits {
+            return Err((DropReason::Opcode, NakCode::InvalidRequest));
+        }
+        let length_fits = match row.position {
+            Position::First | Position::Middle => length == mtu,
+            Position::Last => length > 0 && length <= mtu,
+            Position::Only => length <= mtu,
+        };
+        if length_fits { Ok(()) } else { Err((DropReason::PacketLength, NakCode::InvalidRequest)) }
+    }
+
+    fn begin(
+        &mut self,
+        operation: Operation,
+        reth: Option<&Reth>,
+        memory: &Region,
+    ) -> Result<(), Refusal> {
+        let place = match reth {
+            Some(reth) => memory.place(reth).ok_or((DropReason::Key, NakCode::RemoteAccess))?,
+            None => 0..0,
+        };
+        if operation == Operation::Send {
+            self.head.clear();
+        }
+        let missing = (place.end - place.start) as u64;
+        self.partial = Some(Partial { operation, at: place.start, missing, received: 0 });
+        Ok(())
+    }
+
+    fn count_message(&mut self) {
+        self.messages = (self.messages + 1) & Psn::MAX;
+    }
+
+    fn read(&mut self, packet: &Transport<'_>, memory: &Region) -> Result<Delivery, Refusal> {
+        let opcode = (DropReason::Opcode, NakCode::InvalidRequest);
+        let reth = packet.extended.reth.filter(|_| self.partial.is_none()).ok_or(opcode)?;
+        let place = memory.place(&reth).ok_or((DropReason::Key, NakCode::RemoteAccess))?;
+        let psn = self.expected;
+        self.expected = psn.plus(packets(place.len(), self.mtu));
+        self.count_message();
+        let length = place.len() as u64;
+        self.jobs.push_back(Job::Read { psn, place, sent: 0 });
+        Ok(Delivery { operation: Operation::ReadRequest, length, immediate: None })
+    }
+
+    fn change(
+        &mut self,
+        row: &OpcodeRow,
+        packet: &Transport<'_>,
+        memory: &mut Region,
+    ) -> Result<Delivery, Refusal> {
+        let opcode = (DropReason::Opcode, NakCode::InvalidRequest);
+        let atomic = packet.extended.atomic_eth.filter(|_| self.partial.is_none()).ok_or(opcode)?;
+        let result = memory.change(&atomic, |number| match row.operation {
+            Operation::FetchAdd => number.wrapping_add(atomic.swap_or_add),
+            _ if number == atomic.compare => atomic.swap_or_add,
+            _ => number,
+        });
+        let original = result.ok_or((DropReason::Key, NakCode::RemoteAccess))?;
+        let psn = self.expected;
+        self.expected = psn.next();
+        self.count_message();
+        if self.atomics.len() == usize::from(RESOURCES) {
+            self.atomics.pop_front();
+        }
+        self.atomics.push_back((psn, original));
+        self.jobs.push_back(Job::Atomic { psn, original });
+        Ok(Delivery { operation: row.operation, length: 8, immediate: None })
+    }
+
+    /// The next response: its headers, with destination 0, and the place of its payload.
+    pub fn next_response(&mut self) -> Option<(Bth, ExtendedHeaders, Range<usize>)> {
+        let message_sequence_number = self.messages;
+        let aeth = |syndrome| Some(Aeth { syndrome, message_sequence_number });
+        let none = ExtendedHeaders::NONE;
+        let bth = |opcode, psn| Bth::new(opcode, proto::ids::QueuePairNumber::truncate(0), psn);
+        match self.jobs.front_mut()? {
+            Job::Read { psn, place, sent } => {
+                let count = packets(place.len(), self.mtu);
+                let begin = place.start + (*sent * self.mtu) as usize;
+                let part = begin..place.end.min(begin + self.mtu as usize);
+                let number = psn.plus(*sent);
+                *sent += 1;
+                let opcode = match (*sent == 1, *sent == count) {
+                    (true, true) => Opcode::RC_READ_RESPONSE_ONLY,
+                    (true, false) => Opcode::RC_READ_RESPONSE_FIRST,
+                    (false, true) => Opcode::RC_READ_RESPONSE_LAST,
+                    (false, false) => Opcode::RC_READ_RESPONSE_MIDDLE,
+                };
+                if *sent == count {
+                    self.jobs.pop_front();
+                }
+                let aeth =
+                    aeth(Syndrome::ACK).filter(|_| opcode != Opcode::RC_READ_RESPONSE_MIDDLE);
+                Some((bth(opcode, number), ExtendedHeaders { aeth, ..none }, part))
+            }
+            job => {
+                let (opcode, psn, syndrome, original) = match *job {
+                    Job::Acknowledge(psn) => (Opcode::RC_ACKNOWLEDGE, psn, Syndrome::ACK, None),
+                    Job::Refuse(psn, syndrome) => (Opcode::RC_ACKNOWLEDGE, psn, syndrome, None),
+                    Job::Atomic { psn, original } => {
+                        (Opcode::RC_ATOMIC_ACKNOWLEDGE, psn, Syndrome::ACK, Some(original))
+                    }
+                    Job::Read { .. } => return None,
+                };
+                self.jobs.pop_front();
+                let atomic_ack_eth = original.map(|original| AtomicAckEth { original });
+                let extended = ExtendedHeaders { aeth: aeth(syndrome), atomic_ack_eth, ..none };
+                Some((bth(opcode, psn), extended, 0..0))
+            }
+        }
+    }
+}
+
+/// The wait of an RNR NAK: code 12, 0.64 ms. Source: IBTA Vol 1, 9.7.5.2.8.
+const RNR_TIMER: u8 = 12;
+
+/// Packets of a message with this length; an empty one has one packet.
+pub fn packets(length: usize, mtu: u32) -> u32 {
+    (length as u64).div_ceil(u64::from(mtu)).max(1) as u32
+}
