@@ -3,7 +3,10 @@
 use crate::bench::{Bench, Peers};
 use crate::nic::{self, BUFFER, CLASSES};
 use crate::tape::Tape;
-use nicd::config::{DrainConfig, Encapsulation, NicConfig, RoceConfig, RoceVersion, StormConfig};
+use nicd::config::{
+    DrainConfig, Encapsulation, HostConfig, NicConfig, RoceConfig, RoceVersion, ServeConfig, ServiceKind,
+    StormConfig,
+};
 use nicd::nic::Nic;
 use proto::congestion::SchemeConfig;
 use proto::ids::Lid;
@@ -48,8 +51,15 @@ fn config(choice: u8, traffic: u8, host: u8) -> NicConfig {
         wire: Encapsulation::Roce(roce),
         scheme: if scheme.kind == "none" { plain.scheme } else { scheme },
         link: LinkConfig { control: FlowControlConfig::Pause(control), ..plain.link },
+        host: (host & 64 != 0).then(serving),
         ..plain
     }
+}
+
+/// A host with a service of each kind.
+fn serving() -> HostConfig {
+    let kinds = [ServiceKind::Rping, ServiceKind::Perftest];
+    HostConfig { serve: kinds.map(|kind| ServeConfig { kind, port: kind.port() }).to_vec() }
 }
 
 fn profile(choice: u8) -> &'static str {

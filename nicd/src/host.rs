@@ -452,3 +452,6 @@ const FIRST_NUMBER: u32 = 0x11;
 const MEMORY_START: u64 = 0x1_0000_0000;
 /// Octets of a service's memory: twice the largest message of perftest (`-a`), as perftest itself has.
 const MEMORY: usize = 1 << 24;
+
+#[cfg(test)]
+mod tests;

@@ -15,7 +15,7 @@ use crate::host::requester::Patience;
 use proto::ids::{MacAddress, Psn, QueuePairNumber};
 use proto::units::{Duration, Instant};
 use proto::wire::ethernet::plan;
-use proto::wire::infiniband::connection::{Disconnect, DisconnectReply, Message, Reply, Request};
+use proto::wire::infiniband::connection::{Disconnect, Message, Reply, Request};
 use proto::wire::infiniband::mad::Mad;
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -91,12 +91,6 @@ impl Connection {
     pub fn disconnect(&self) -> Message {
         let (local_id, remote_id, queue_pair) = (self.local_id, self.remote_id, self.remote);
         Message::Disconnect(Disconnect { local_id, remote_id, queue_pair, reserved8: 0 })
-    }
-
-    /// DREP of this connection.
-    pub fn disconnected(&self) -> Message {
-        let (local_id, remote_id) = (self.local_id, self.remote_id);
-        Message::DisconnectReply(DisconnectReply { local_id, remote_id })
     }
 }
 

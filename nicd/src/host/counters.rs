@@ -21,12 +21,15 @@ pub struct HostCounters {
     pub refused: u64,
     /// Messages that peers have completed: SEND, WRITE, READ and atomics.
     pub messages: u64,
+    /// Packets sent again by queue pairs that have ended.
+    pub repeated: u64,
     /// Frames dropped because a queue of the host was full.
     pub overruns: u64,
 }
 
 impl HostCounters {
-    /// Appends the counters with their names. `open` counts queue pairs; `repeated` packets that they sent again.
+    /// Appends the counters with their names. `open` counts queue pairs; `repeated` packets that they sent
+    /// again.
     pub fn read(&self, open: u64, repeated: u64, named: &mut Vec<(String, u64)>) {
         let all = [
             ("host_neighbours_answered", self.neighbours),
@@ -40,7 +43,7 @@ impl HostCounters {
             ("host_messages", self.messages),
             ("host_overruns", self.overruns),
             ("host_queue_pairs", open),
-            ("host_repeated", repeated),
+            ("host_repeated", self.repeated + repeated),
         ];
         named.extend(all.map(|(name, value)| (name.to_owned(), value)));
     }

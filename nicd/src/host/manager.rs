@@ -13,7 +13,9 @@ use crate::transport::receive::{Disposition, Outcome};
 use proto::counters::DropReason;
 use proto::ids::{Psn, QueuePairNumber};
 use proto::units::{Duration, Instant};
-use proto::wire::infiniband::connection::{IpAddressing, Message, Reject, Request, reason};
+use proto::wire::infiniband::connection::{
+    DisconnectReply, IpAddressing, Message, Reject, Request, reason,
+};
 use proto::wire::infiniband::mad::Mad;
 use proto::wire::infiniband::opcode::Transport as Service;
 use proto::wire::infiniband::{Opcode, Transport};
@@ -43,8 +45,20 @@ impl HostStack {
         self.counters.datagrams += 1;
         // The sender is on the link, so its frame shows its MAC address.
         self.neighbours.learn(*peer);
+        self.on_message(peer, &mad, &message, private, now);
+        Ok(Disposition::Delivered)
+    }
+
+    fn on_message(
+        &mut self,
+        peer: &Peer,
+        mad: &Mad,
+        message: &Message,
+        private: &[u8],
+        now: Instant,
+    ) {
         match message {
-            Message::Request(request) => self.on_request(peer, &mad, &request, private, now),
+            Message::Request(request) => self.on_request(peer, mad, request, private, now),
             Message::Ready(ready) => {
                 if let Some(connection) = self.connections.find(ready.remote_id, peer.ip)
                     && connection.state == State::RepSent
@@ -59,25 +73,16 @@ impl HostStack {
                     connection.due = now + connection::time(wait.service_timeout);
                 }
             }
-            Message::Reject(reject) => self.on_reject(peer.ip, &reject, now),
+            Message::Reject(reject) => self.on_reject(peer.ip, reject, now),
             Message::Disconnect(disconnect) => {
-                let reply = match self.connections.find(disconnect.remote_id, peer.ip) {
-                    Some(connection) => {
-                        connection.retire(now);
-                        let (number, reply) = (connection.number, connection.disconnected());
-                        self.endpoints.retain(|endpoint| endpoint.pair.agreement.number != number);
-                        reply
-                    }
-                    // An end that is asked for twice is confirmed twice.
-                    None => {
-                        let (local_id, remote_id) = (disconnect.remote_id, disconnect.local_id);
-                        let reply = proto::wire::infiniband::connection::DisconnectReply {
-                            local_id,
-                            remote_id,
-                        };
-                        Message::DisconnectReply(reply)
-                    }
-                };
+                // An end that is asked for twice is confirmed twice.
+                let (local_id, remote_id) = (disconnect.remote_id, disconnect.local_id);
+                if let Some(connection) = self.connections.find(local_id, peer.ip) {
+                    connection.retire(now);
+                    let number = connection.number;
+                    self.drop_endpoint(number);
+                }
+                let reply = Message::DisconnectReply(DisconnectReply { local_id, remote_id });
                 self.send_datagram(peer.ip, &reply.to_octets(mad.transaction, &[]), now);
             }
             Message::DisconnectReply(reply) => {
@@ -86,16 +91,15 @@ impl HostStack {
                 {
                     connection.retire(now);
                     let number = connection.number;
-                    self.endpoints.retain(|endpoint| endpoint.pair.agreement.number != number);
+                    self.drop_endpoint(number);
                 }
             }
             Message::Reply(reply) => {
                 // The host stack asks for no connection, so the peer's is from an earlier run.
                 let refused = (1, reply.local_id);
-                self.reject(peer.ip, &mad, refused, reason::INVALID_ID, now);
+                self.reject(peer.ip, mad, refused, reason::INVALID_ID, now);
             }
         }
-        Ok(Disposition::Delivered)
     }
 
     fn on_reject(&mut self, peer: IpAddr, reject: &Reject, now: Instant) {
@@ -109,7 +113,7 @@ impl HostStack {
         }
         connection.retire(now);
         let number = connection.number;
-        self.endpoints.retain(|endpoint| endpoint.pair.agreement.number != number);
+        self.drop_endpoint(number);
     }
 
     /// Handles a REQ: accepts, refuses, or repeats the answer.
@@ -249,6 +253,14 @@ impl HostStack {
         self.send_datagram(peer.ip, &answer, now);
     }
 
+    /// The queue pair `number` ends.
+    fn drop_endpoint(&mut self, number: QueuePairNumber) {
+        let ended = |endpoint: &Endpoint| endpoint.pair.agreement.number == number;
+        if let Some(at) = self.endpoints.iter().position(ended) {
+            self.counters.repeated += self.endpoints.remove(at).pair.requester.repeated;
+        }
+    }
+
     /// A number that no queue pair has.
     fn free_number(&mut self) -> QueuePairNumber {
         loop {
@@ -322,7 +334,7 @@ impl HostStack {
                 }
                 Some(_) => {
                     connection.retire(now);
-                    self.endpoints.retain(|endpoint| endpoint.pair.agreement.number != number);
+                    self.drop_endpoint(number);
                 }
                 None => self.connections.remove(id),
             }

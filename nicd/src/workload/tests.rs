@@ -26,6 +26,7 @@ fn item(arrivals: Arrivals) -> TrafficConfig {
 
 fn workload(traffic: Vec<TrafficConfig>) -> Workload {
     Workload::new(&NicConfig {
+        host: None,
         name: "h3".to_owned(),
         seed: 11,
         lid: Lid::new(3),
