@@ -59,7 +59,8 @@ fn config(choice: u8, traffic: u8, host: u8) -> NicConfig {
 /// A host with a service of each kind.
 fn serving() -> HostConfig {
     let kinds = [ServiceKind::Rping, ServiceKind::Perftest];
-    HostConfig { serve: kinds.map(|kind| ServeConfig { kind, port: kind.port() }).to_vec() }
+    let serve = kinds.map(|kind| ServeConfig { kind, port: kind.port() }).to_vec();
+    HostConfig { serve, remotes: Vec::new() }
 }
 
 fn profile(choice: u8) -> &'static str {

@@ -80,6 +80,21 @@ pub struct NicConfig {
 pub struct HostConfig {
     /// The services, each on a port of its own.
     pub serve: Vec<ServeConfig>,
+    /// Foreign hosts that traffic items may name as receivers.
+    #[serde(default)]
+    pub remotes: Vec<RemoteConfig>,
+}
+
+/// A foreign host that receives traffic: each class connects one queue pair to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RemoteConfig {
+    /// The number of its address in the plan (`proto::wire::ethernet::plan`); no adapter has it.
+    pub lid: Lid,
+    /// The port on which a program there accepts connections.
+    pub port: u16,
+    /// The path MTU to it: 256, 512, 1024, 2048 or 4096 octets, not above the link's.
+    pub mtu: Bytes,
 }
 
 proto::params! {

@@ -15,10 +15,12 @@
 //! tells the host's frames from the data path's. A NIC without a host does not even compare. Frames of the
 //! host leave by one lane, in turn with the adapter's data.
 
+mod active;
 mod connection;
 mod counters;
 mod echo;
 mod frames;
+mod internet;
 mod manager;
 mod memory;
 mod neighbour;
@@ -27,7 +29,8 @@ mod requester;
 mod responder;
 pub mod service;
 
-use crate::config::NicConfig;
+use crate::config::{NicConfig, RemoteConfig, RoceVersion};
+use crate::transport::foreign::Terms;
 use crate::transport::receive::{Disposition, Outcome};
 use crate::wire::roce::RoceFormat;
 use connection::table::Connections;
@@ -44,8 +47,7 @@ use proto::wire::ethernet::{Preface, ethertype, plan};
 use proto::wire::infiniband::mad::Mad;
 use proto::wire::infiniband::opcode::Operation;
 use proto::wire::infiniband::{Bth, Deth, ExtendedHeaders, Opcode};
-use proto::wire::internet::checksum::verify_ipv4_header;
-use proto::wire::internet::{Arp, Ipv4, Ipv6, icmp};
+use proto::wire::internet::Arp;
 use proto::wire::roce::{Layout, NetworkHeaders, Packet as RocePacket};
 use queue_pair::QueuePair;
 use requester::Work;
@@ -99,6 +101,12 @@ pub struct HostStack {
     next_id: u32,
     management_psn: Psn,
     counters: HostCounters,
+    /// Foreign hosts that the adapter's queue pairs may send to.
+    remotes: Vec<RemoteConfig>,
+    version: RoceVersion,
+    limits: (u8, u8),
+    /// Connections of the adapter's queue pairs that are set up, or lost.
+    outcomes: VecDeque<(QueuePairNumber, Option<Terms>)>,
     /// Frames that ended here, and frames that began here.
     pub delivered: u64,
     /// Frames that began here.
@@ -144,6 +152,10 @@ impl HostStack {
             next_id: random.next_u64() as u32,
             management_psn: Psn::default(),
             counters: HostCounters::default(),
+            remotes: host.remotes.clone(),
+            version: roce.version,
+            limits: (config.retry_count, config.rnr_retry),
+            outcomes: VecDeque::new(),
             delivered: 0,
             injected: 0,
             goes_first: true,
@@ -183,59 +195,6 @@ impl HostStack {
         self.delivered += u64::from(matches!(outcome, Some(Ok(_))));
         self.flush_unresolved(now);
         outcome
-    }
-
-    fn on_arp(&mut self, body: &[u8]) -> Option<Outcome> {
-        let answer = neighbour::on_arp(&self.local, &mut self.neighbours, &mut self.pool, body)?;
-        self.counters.neighbours += u64::from(answer.is_some());
-        self.extend(answer);
-        Some(Ok(Disposition::Delivered))
-    }
-
-    fn on_ipv4(&mut self, packet: &[u8], source: MacAddress) -> Option<Outcome> {
-        let ip = Ipv4::parse(packet).ok()?;
-        let message = packet.get(ip.header_len()..usize::from(ip.total_length))?;
-        let mine = ip.destination == self.local.ipv4 && ip.protocol == icmp::ICMP_V4;
-        if !mine || ip.is_fragment() {
-            return None;
-        }
-        let is_intact = verify_ipv4_header(&packet[..ip.header_len()]).is_ok();
-        if !is_intact || !icmp::is_intact_v4(message) {
-            return Some(Err(DropReason::Checksum));
-        }
-        self.on_icmp(&Peer { mac: source, ip: ip.source.into() }, message)
-    }
-
-    fn on_ipv6(&mut self, packet: &[u8], source: MacAddress) -> Option<Outcome> {
-        let ip = Ipv6::parse(packet).ok()?;
-        let message = packet.get(Ipv6::LEN..Ipv6::LEN + usize::from(ip.payload_length))?;
-        if ip.next_header != icmp::ICMP_V6 {
-            return None;
-        }
-        if !icmp::is_intact_v6(message, ip.source, ip.destination) {
-            return Some(Err(DropReason::Checksum));
-        }
-        let peer = Peer { mac: source, ip: ip.source.into() };
-        if ip.hop_limit == neighbour::HOP_LIMIT {
-            let (local, pool) = (&self.local, &mut self.pool);
-            let answer = neighbour::on_discovery(local, &mut self.neighbours, pool, &peer, message);
-            if let Some(answer) = answer {
-                self.counters.neighbours += u64::from(answer.is_some());
-                self.extend(answer);
-                return Some(Ok(Disposition::Delivered));
-            }
-        }
-        if ip.destination == self.local.ipv6 { self.on_icmp(&peer, message) } else { None }
-    }
-
-    fn on_icmp(&mut self, peer: &Peer, message: &[u8]) -> Option<Outcome> {
-        if !neighbour::is_unicast(peer.ip) {
-            return None;
-        }
-        let reply = echo::reply(&self.local, &mut self.pool, peer, message)?;
-        self.counters.echoes += 1;
-        self.extend(Some(reply));
-        Some(Ok(Disposition::Delivered))
     }
 
     fn extend(&mut self, frame: Option<Frame>) {

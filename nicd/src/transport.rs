@@ -19,6 +19,7 @@ mod congestion_tags;
 mod connect;
 mod connections;
 mod flow_report;
+pub mod foreign;
 mod lane;
 mod memory_region;
 mod message;

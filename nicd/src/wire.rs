@@ -20,7 +20,7 @@ use infiniband::InfinibandFormat;
 use packet::{OutgoingPacket, Parsed};
 use proto::counters::DropReason;
 use proto::frame::{Frame, FrameKind, FramePool};
-use proto::ids::{ServiceLevel, VirtualLane};
+use proto::ids::{Lid, MacAddress, ServiceLevel, VirtualLane};
 use proto::link::LinkConfig;
 use proto::units::Bytes;
 use proto::wire::infiniband::Opcode;
@@ -59,6 +59,14 @@ impl WireFormat {
         match self {
             WireFormat::Infiniband(_) => None,
             WireFormat::Roce(format) => Some(format),
+        }
+    }
+
+    /// Frames to the foreign host `peer` go to `mac`.
+    pub fn learn(&mut self, peer: Lid, mac: MacAddress) {
+        if let WireFormat::Roce(format) = self {
+            format.foreign.retain(|(known, _)| *known != peer);
+            format.foreign.push((peer, mac));
         }
     }
 

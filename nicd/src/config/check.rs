@@ -1,7 +1,7 @@
 //! Validation of a NIC's configuration.
 
 use crate::config::{
-    Arrivals, ClassConfig, DrainConfig, Encapsulation, MTU_MAX, NicConfig, Operation,
+    Arrivals, ClassConfig, DrainConfig, Encapsulation, MTU_MAX, NicConfig, Operation, RemoteConfig,
     ResequenceConfig, RoceConfig, StepConfig, Target, TrafficConfig, Transport,
 };
 use proto::congestion::{Roles, SchemeError};
@@ -79,7 +79,20 @@ impl NicConfig {
         let mut ports: Vec<u16> = host.serve.iter().map(|service| service.port).collect();
         ports.sort_unstable();
         require(!ports.contains(&0), "the port of a service is not 0")?;
-        require(ports.windows(2).all(|pair| pair[0] != pair[1]), "each service has its own port")
+        require(ports.windows(2).all(|pair| pair[0] != pair[1]), "each service has its own port")?;
+        for RemoteConfig { lid, mtu, .. } in &host.remotes {
+            let is_mtu = (256..=4096).contains(&mtu.get()) && mtu.get().is_power_of_two();
+            let rule = "the path MTU of a foreign host is a power of two up to the link's MTU";
+            require(is_mtu && *mtu <= self.link.mtu, rule)?;
+            let rule = "the number of a foreign host is unicast, and that of no adapter";
+            require(lid.is_unicast() && !self.adapters.contains(lid), rule)?;
+        }
+        Ok(())
+    }
+
+    /// The numbers of foreign hosts.
+    pub(crate) fn remotes(&self) -> impl Iterator<Item = Lid> {
+        self.host.iter().flat_map(|host| &host.remotes).map(|remote| remote.lid)
     }
 
     fn check_class(&self, class: &ClassConfig) -> Result<(), ConfigError> {
@@ -179,7 +192,10 @@ impl NicConfig {
         require(!is_ud || item.size <= self.link.mtu, "a UD message has at most one MTU")?;
         let rule = "a test frame has at least 64 octets and at most one MTU of payload";
         require(!is_test || self.test_frame_sizes().contains(&item.size.get()), rule)?;
-        let is_peer = |lid: &Lid| *lid != self.lid && adapters.binary_search(lid).is_ok();
+        let remote =
+            |lid: &Lid| transport == Some(Transport::Rc) && self.remotes().any(|r| r == *lid);
+        let is_peer =
+            |lid: &Lid| *lid != self.lid && (adapters.binary_search(lid).is_ok() || remote(lid));
         match &item.to {
             Target::Uniform => require(self.adapters.len() >= 2, NO_RECEIVER)?,
             Target::Lids(lids) => {

@@ -1,9 +1,13 @@
 //! Connection management: the states of a connection, and the messages that move it.
 //!
 //! ```text
-//!   (Listen) ── REQ ──▶ REP Sent ── RTU, or data ──▶ Established
-//!                                                      │ close ──▶ DREQ Sent ── DREP, or time ──▶ Timewait
-//!                                                      └── DREQ ──────────────── DREP sent ─────▶ Timewait
+//!   passive                                    active
+//!   (Listen) ── REQ ──▶ REP Sent               (Idle) ── connect ──▶ REQ Sent ── MRA ──▶ REP Wait
+//!                          │ RTU, or data                               │ REP               │ REP
+//!                          ▼                                            ▼                   │
+//!                      Established ◀───────────── RTU sent ─────────────┴───────────────────┘
+//!                          │ close ──▶ DREQ Sent ── DREP, or time ──▶ Timewait
+//!                          └── DREQ ──────────────── DREP sent ─────▶ Timewait
 //! ```
 //!
 //! A message without an answer is repeated. A REJ, or the last repetition, ends a connection that is not yet
@@ -15,13 +19,17 @@ use crate::host::requester::Patience;
 use proto::ids::{MacAddress, Psn, QueuePairNumber};
 use proto::units::{Duration, Instant};
 use proto::wire::ethernet::plan;
-use proto::wire::infiniband::connection::{Disconnect, Message, Reply, Request};
+use proto::wire::infiniband::connection::{Disconnect, Message, Ready, Reply, Request};
 use proto::wire::infiniband::mad::Mad;
 use std::net::{IpAddr, Ipv6Addr};
 
 /// A state of a connection. Source: IBTA Vol 1, figures of 12.9.5 and 12.9.6.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
+    /// REQ is sent.
+    ReqSent,
+    /// The peer has asked for time with an MRA.
+    RepWait,
     /// REP is sent.
     RepSent,
     /// Data may flow.
@@ -87,6 +95,11 @@ impl Connection {
         self.due = now + TIMEWAIT;
     }
 
+    /// RTU of this connection.
+    pub fn ready(&self) -> Message {
+        Message::Ready(Ready { local_id: self.local_id, remote_id: self.remote_id })
+    }
+
     /// DREQ of this connection.
     pub fn disconnect(&self) -> Message {
         let (local_id, remote_id, queue_pair) = (self.local_id, self.remote_id, self.remote);
@@ -102,6 +115,11 @@ pub fn time(code: u8) -> Duration {
 /// The octets of an MTU code; `None` for reserved codes. Source: IBTA Vol 1, 12.7.23.
 pub fn mtu(code: u8) -> Option<u32> {
     (1..=5).contains(&code).then(|| 128 << code)
+}
+
+/// The code of an MTU that is a power of two from 256 to 4096.
+pub fn mtu_code(octets: u32) -> u8 {
+    octets.ilog2().clamp(8, 12) as u8 - 7
 }
 
 /// The GUID of the adapter with this MAC address (EUI-64). Source: IBTA Vol 1, 4.1.1; RFC 4291, appendix A.
@@ -175,6 +193,7 @@ mod tests {
         assert_eq!(time(14), Duration::from_ps(4_096_000 << 14));
         assert_eq!([1, 3, 5].map(mtu), [Some(256), Some(1024), Some(4096)]);
         assert_eq!([0, 6].map(mtu), [None, None]);
+        assert_eq!([256, 1024, 4096].map(mtu_code), [1, 3, 5]);
     }
 
     #[test]

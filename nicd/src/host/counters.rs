@@ -17,6 +17,10 @@ pub struct HostCounters {
     pub repetitions: u64,
     /// Connections accepted.
     pub accepted: u64,
+    /// Connections to foreign hosts that were set up.
+    pub connected: u64,
+    /// Connections to foreign hosts that were refused, given up or ended.
+    pub lost: u64,
     /// Requests for a connection refused.
     pub refused: u64,
     /// Messages that peers have completed: SEND, WRITE, READ and atomics.
@@ -40,6 +44,8 @@ impl HostCounters {
             ("host_cm_repeated", self.repetitions),
             ("host_accepted", self.accepted),
             ("host_refused", self.refused),
+            ("host_connected", self.connected),
+            ("host_lost", self.lost),
             ("host_messages", self.messages),
             ("host_overruns", self.overruns),
             ("host_queue_pairs", open),

@@ -70,7 +70,10 @@ impl HostStack {
                 if let Some(connection) = self.connections.find(wait.remote_id, peer.ip)
                     && connection.awaited.is_some()
                 {
-                    connection.due = now + connection::time(wait.service_timeout);
+                    connection.due = now + connection::time(wait.service_timeout.min(RESPONSE_MAX));
+                    if connection.state == State::ReqSent {
+                        connection.state = State::RepWait;
+                    }
                 }
             }
             Message::Reject(reject) => self.on_reject(peer.ip, reject, now),
@@ -94,11 +97,7 @@ impl HostStack {
                     self.drop_endpoint(number);
                 }
             }
-            Message::Reply(reply) => {
-                // The host stack asks for no connection, so the peer's is from an earlier run.
-                let refused = (1, reply.local_id);
-                self.reject(peer.ip, mad, refused, reason::INVALID_ID, now);
-            }
+            Message::Reply(reply) => self.on_reply(peer, mad, reply, private, now),
         }
     }
 
@@ -108,7 +107,10 @@ impl HostStack {
             id => self.connections.find(id, peer),
         };
         let Some(connection) = found else { return };
-        if matches!(connection.state, State::Timewait | State::DreqSent) {
+        let asks = matches!(connection.state, State::ReqSent | State::RepWait);
+        let may_come = asks && reject.reason == reason::INVALID_SERVICE;
+        // The program there may not have started yet: the REQ is repeated.
+        if may_come || matches!(connection.state, State::Timewait | State::DreqSent) {
             return;
         }
         connection.retire(now);
@@ -258,6 +260,9 @@ impl HostStack {
         let ended = |endpoint: &Endpoint| endpoint.pair.agreement.number == number;
         if let Some(at) = self.endpoints.iter().position(ended) {
             self.counters.repeated += self.endpoints.remove(at).pair.requester.repeated;
+        } else if number.plan().is_some() {
+            self.counters.lost += 1;
+            self.outcomes.push_back((number, None));
         }
     }
 
@@ -281,7 +286,7 @@ impl HostStack {
     }
 
     /// Sends a REJ. `message` is what is refused, 0 a REQ or 1 a REP, and `remote_id` its sender's identifier.
-    fn reject(
+    pub(super) fn reject(
         &mut self,
         to: IpAddr,
         mad: &Mad,
@@ -343,4 +348,4 @@ impl HostStack {
 }
 
 /// The longest code of a response time: 4.3 s. A REQ may ask for hours.
-const RESPONSE_MAX: u8 = 20;
+pub(super) const RESPONSE_MAX: u8 = 20;

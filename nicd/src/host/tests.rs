@@ -45,7 +45,7 @@ impl Bench {
     fn new() -> Bench {
         let serve = [ServiceKind::Rping, ServiceKind::Perftest]
             .map(|kind| ServeConfig { kind, port: kind.port() });
-        let host = Some(HostConfig { serve: serve.to_vec() });
+        let host = Some(HostConfig { serve: serve.to_vec(), ..HostConfig::default() });
         let config = on_ethernet(config(1), RoceVersion::V2Ipv4);
         let own = local(1);
         Bench {

@@ -57,6 +57,29 @@ impl LaneSource for Sources<'_> {
 impl Nic {
     /// [`proto::device::Device::poll_transmit`] for a NIC with a host.
     pub(super) fn poll_transmit_with_host(&mut self, now: Instant) -> Option<Departure> {
+        self.connect_foreign(now);
+        let first = self.poll_sources(now);
+        // The choice of a frame may have made a queue pair that asks for a connection.
+        let asked = self.connect_foreign(now);
+        if first.is_none() && asked { self.poll_sources(now) } else { first }
+    }
+
+    /// Carries requests for connections to the host, and their outcomes to the adapter. Whether there were any.
+    fn connect_foreign(&mut self, now: Instant) -> bool {
+        let Some(host) = &mut self.host else { return false };
+        let mut any = false;
+        while let Some(wanted) = self.adapter.poll_connect() {
+            host.connect(wanted, now);
+            any = true;
+        }
+        while let Some((number, terms)) = host.poll_outcome() {
+            self.adapter.on_connection(number, terms.as_ref(), now);
+            any = true;
+        }
+        any
+    }
+
+    fn poll_sources(&mut self, now: Instant) -> Option<Departure> {
         let host = self.host.as_mut()?;
         let mut sources = Sources { adapter: &mut self.adapter, host };
         let pool = &mut self.link_packets;

@@ -3,6 +3,7 @@
 mod bins;
 pub(crate) mod cable;
 mod congestion;
+mod foreign;
 mod notification_demux;
 mod pause;
 mod pending_connections;

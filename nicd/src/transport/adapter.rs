@@ -55,6 +55,8 @@ pub struct ChannelAdapter {
     /// Messages posted so far, and round robin turns so far. Both serve as keys of the scheduler.
     pub(super) posted: u64,
     pub(super) round_robin_turns: u64,
+    /// Queue pairs that need a connection to a foreign host.
+    pub(super) to_connect: VecDeque<u32>,
 }
 
 impl ChannelAdapter {
@@ -64,7 +66,11 @@ impl ChannelAdapter {
         let wire = WireFormat::new(&config);
         let pacer = Pacer::new(Arc::clone(&scheme), &config, wire.full_frame(&config.link));
         ChannelAdapter {
-            connections: ConnectionTable::new(config.lid, &config.adapters, config.classes.len()),
+            connections: ConnectionTable::new(
+                config.lid,
+                &config.adapters.iter().copied().chain(config.remotes()).collect::<Vec<_>>(),
+                config.classes.len(),
+            ),
             pending: PendingConnections::new(lanes),
             queue_pairs: Vec::new(),
             flow_report: FlowReport::new(config.classes.len(), pacer.initial()),
@@ -87,6 +93,7 @@ impl ChannelAdapter {
             held: 0,
             posted: 0,
             round_robin_turns: 0,
+            to_connect: VecDeque::new(),
             scheme,
             wire,
             config,

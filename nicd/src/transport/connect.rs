@@ -10,6 +10,7 @@ use crate::pacer::place;
 use crate::timers::Deadline;
 use crate::transport::adapter::ChannelAdapter;
 use crate::transport::connections::Connection;
+use crate::transport::memory_region::MemoryRegion;
 use crate::transport::message::Message;
 use crate::transport::pending_connections::PendingConnection;
 use crate::transport::queue_pair::{QueuePair, ReceiveQueue};
@@ -66,7 +67,9 @@ impl ChannelAdapter {
         pair.sent.offered = offered;
         if !messages.is_empty() {
             pair.requester.adopt_messages(messages);
-            self.scheduler.set_key(index, Some(key), since);
+            if pair.requester.next_packet().is_some() {
+                self.scheduler.set_key(index, Some(key), since);
+            }
         }
         index
     }
@@ -105,6 +108,8 @@ impl ChannelAdapter {
             peer,
             number: QueuePairNumber::planned(class, peer),
             remote: QueuePairNumber::planned(class, self.config.lid),
+            memory: (MemoryRegion::START, MemoryRegion::KEY),
+            path_mtu: self.config.link.mtu.get() as u32,
             lane: self.wire.lane(level),
             notification_lane: self.wire.notification_lane(level),
             group: None,
@@ -118,6 +123,7 @@ impl ChannelAdapter {
             receive_queue: None,
         });
         self.connections.set(class, peer, Connection::QueuePair(index));
+        self.ask_for_connection(index);
         if !self.pacer.is_per_queue_pair() {
             self.assign_pacing_group(index, now);
         }
@@ -158,7 +164,7 @@ impl ChannelAdapter {
         ReceiveQueue {
             responder: Responder::new(ResponderConfig {
                 service,
-                mtu: config.link.mtu.get() as u32,
+                mtu: pair.path_mtu,
                 ack_every: config.ack_every.max(1),
                 receive_depth: config.receive_depth,
                 receive_refill: config.receive_refill,

@@ -28,6 +28,10 @@ pub struct QueuePair {
     pub number: QueuePairNumber,
     /// The number of the peer's queue pair.
     pub remote: QueuePairNumber,
+    /// Where the peer's memory begins and its R_Key, for RDMA WRITEs.
+    pub memory: (u64, u32),
+    /// Octets of payload in a full packet from the peer.
+    pub path_mtu: u32,
     /// The lane of data and acknowledgements.
     pub lane: VirtualLane,
     /// The lane of notifications to the peer.

@@ -37,6 +37,8 @@ impl RetryLimits {
 /// The state of a requester.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
+    /// Its connection to a foreign host is not set up yet.
+    Unconnected,
     /// It may send.
     Open,
     /// It waits as long as an RNR NAK asked for.
@@ -137,6 +139,20 @@ impl Requester {
         }
     }
 
+    /// Sends nothing before [`Requester::open`].
+    pub fn hold(&mut self) {
+        self.state = State::Unconnected;
+    }
+
+    /// The connection is set up: the first packet has PSN `first`, a full one `mtu` octets.
+    pub fn open(&mut self, first: Psn, mtu: u32) {
+        debug_assert!(self.state == State::Unconnected, "`hold` was called and nothing was sent");
+        self.mtu = mtu;
+        (self.front_psn, self.unacknowledged) = (first, first);
+        (self.next_psn, self.newest_psn) = (first, first);
+        self.state = State::Open;
+    }
+
     /// Adds a message. Returns false, and ignores it, in the error state.
     pub fn post(&mut self, message: Message) -> bool {
         let accepts = self.state != State::Failed;
@@ -149,7 +165,7 @@ impl Requester {
     /// Takes all messages of a pending connection, oldest first. The requester must be new.
     pub fn adopt_messages(&mut self, messages: VecDeque<Message>) {
         debug_assert!(
-            self.messages.is_empty() && self.state == State::Open,
+            self.messages.is_empty() && matches!(self.state, State::Open | State::Unconnected),
             "the requester is new"
         );
         self.messages = messages;

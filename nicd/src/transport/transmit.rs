@@ -5,7 +5,6 @@ use crate::counters::Total;
 use crate::timers::Timer;
 use crate::transport::adapter::ChannelAdapter;
 use crate::transport::lane::{ControlContent, ControlFrame, Lane, Offer};
-use crate::transport::memory_region::MemoryRegion;
 use crate::transport::message::{self, Stamp};
 use crate::transport::queue_pair::QueuePair;
 use crate::transport::requester::Packet;
@@ -235,8 +234,8 @@ impl ChannelAdapter {
                 source: pair.number,
             }),
             reth: writes.then_some(Reth {
-                virtual_address: MemoryRegion::START,
-                remote_key: MemoryRegion::KEY,
+                virtual_address: pair.memory.0,
+                remote_key: pair.memory.1,
                 dma_length: message.size,
             }),
             ..ExtendedHeaders::NONE

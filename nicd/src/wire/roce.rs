@@ -8,7 +8,9 @@ use crate::config::{NicConfig, RoceConfig, RoceVersion};
 use crate::wire::packet::{FrameContent, OutgoingPacket, Parsed, ReceivedPacket};
 use proto::counters::DropReason;
 use proto::frame::{FrameClass, ethernet_size};
-use proto::ids::{Dscp, Ecn, Lid, Priority, QueuePairNumber, ServiceLevel, VirtualLane, VlanId};
+use proto::ids::{
+    Dscp, Ecn, Lid, MacAddress, Priority, QueuePairNumber, ServiceLevel, VirtualLane, VlanId,
+};
 use proto::link::FlowControlConfig;
 use proto::units::Bytes;
 use proto::wire::classify::PriorityMap;
@@ -30,6 +32,8 @@ pub struct RoceFormat {
     priorities: PriorityMap,
     pub types: ProjectTypes,
     pub cn_tags: bool,
+    /// MAC addresses of foreign hosts.
+    pub(super) foreign: Vec<(Lid, MacAddress)>,
 }
 
 impl RoceFormat {
@@ -48,6 +52,7 @@ impl RoceFormat {
             cn_tags: roce.cn_tags,
             priorities,
             types,
+            foreign: Vec::new(),
         }
     }
 
@@ -131,13 +136,19 @@ impl RoceFormat {
             FrameClass::Ack | FrameClass::Management => (by_level, Ecn::NotCapable),
         };
         PacketBuilder {
-            destination: plan::mac(packet.to),
+            destination: self.mac(packet.to),
             source: plan::mac(self.own),
             tag: self.tag(dscp),
             network: self.network(packet, dscp, ecn),
             bth: packet.bth,
             extended: packet.extended,
         }
+    }
+
+    /// The MAC address of adapter or foreign host `to`.
+    fn mac(&self, to: Lid) -> MacAddress {
+        let foreign = self.foreign.iter().find(|(known, _)| *known == to);
+        foreign.map_or_else(|| plan::mac(to), |(_, mac)| *mac)
     }
 
     fn network(&self, packet: &OutgoingPacket, dscp: Dscp, ecn: Ecn) -> NetworkHeaders<'static> {

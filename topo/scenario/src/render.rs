@@ -272,7 +272,7 @@ fn routing(settings: &FabricSettings, node: usize) -> RoutingConfig {
 fn host(scenario: &Scenario, node: usize) -> Option<HostConfig> {
     let serving = scenario.serving.iter().filter(|(at, _)| *at == node);
     let serve = serving.map(|(_, service)| *service).collect();
-    (!scenario.fabric.attached.is_empty()).then_some(HostConfig { serve })
+    (!scenario.fabric.attached.is_empty()).then_some(HostConfig { serve, remotes: Vec::new() })
 }
 
 /// The configuration of NIC `node`.

@@ -64,6 +64,7 @@ mod tests {
             technology = "ethernet"
             nodes = [{{ name = "s1", kind = "switch" }}, {{ name = "h1", kind = "nic" }}, {{ name = "h2", kind = "nic" }}]
             links = [{{ a = "h1:1", b = "s1:1" }}, {{ a = "h2:1", b = "s1:2" }}]
+            switch = {{ headroom = "1082418 B" }}
             {keys}
             "#
         );
@@ -82,7 +83,7 @@ mod tests {
         let lab = render(&scenario(&keys).expect("it is valid"));
         let hosts: Vec<_> = lab.nics.iter().map(|nic| nic.host.clone()).collect();
         let rping = ServeConfig { kind: ServiceKind::Rping, port: 7174 };
-        let serving = HostConfig { serve: vec![rping] };
+        let serving = HostConfig { serve: vec![rping], ..HostConfig::default() };
         assert_eq!(hosts, [Some(HostConfig::default()), Some(serving)]);
         let alone = render(&scenario("").expect("it is valid"));
         assert!(alone.nics.iter().all(|nic| nic.host.is_none()), "no foreign host, no host");
