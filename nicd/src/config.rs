@@ -91,6 +91,8 @@ pub struct HostConfig {
 pub struct RemoteConfig {
     /// The number of its address in the plan (`proto::wire::ethernet::plan`); no adapter has it.
     pub lid: Lid,
+    /// The class of the connection.
+    pub class: u8,
     /// The port on which a program there accepts connections.
     pub port: u16,
     /// The path MTU to it: 256, 512, 1024, 2048 or 4096 octets, not above the link's.

@@ -29,7 +29,10 @@ const CLIENT_PORTS: u16 = 49_152;
 impl HostStack {
     /// Asks for a connection of one of the adapter's queue pairs.
     pub fn connect(&mut self, wanted: ConnectRequest, now: Instant) {
-        let remote = self.remotes.iter().find(|remote| remote.lid == wanted.peer).copied();
+        let class = wanted.number.plan().map(|(class, _)| class);
+        let is_wanted =
+            |remote: &&RemoteConfig| remote.lid == wanted.peer && Some(remote.class) == class;
+        let remote = self.remotes.iter().find(is_wanted).copied();
         let Some(remote) = remote else {
             return self.outcomes.push_back((wanted.number, None));
         };
@@ -132,8 +135,10 @@ impl HostStack {
         let (ready, number, transaction) =
             (connection.ready(), connection.number, connection.transaction);
         self.send_datagram(peer.ip, &ready.to_octets(transaction, &[]), now);
-        let remote = plan_number(peer.ip)
-            .and_then(|lid| self.remotes.iter().find(|remote| remote.lid == lid));
+        let asked = number.plan().zip(plan_number(peer.ip));
+        let remote = asked.and_then(|((class, _), lid)| {
+            self.remotes.iter().find(|remote| (remote.lid, remote.class) == (lid, class))
+        });
         if let Some(remote) = remote.filter(|_| is_new) {
             let place = Reth::parse(private).ok().filter(|place| place.dma_length > 0);
             let terms = Terms {

@@ -1,6 +1,7 @@
 //! `[fabric]`: the graph, its routes, and what links, switches and NICs have in common.
 
 use crate::attached::AttachedPort;
+use crate::foreign::ForeignHost;
 use crate::frames;
 use crate::keyfile::fields::Fields;
 use crate::keyfile::problem::Complaint;
@@ -84,6 +85,8 @@ pub struct FabricSettings {
     pub afflicted: Afflicted,
     /// Ports that are cabled to interfaces of this host, see `[lab]`.
     pub attached: Vec<AttachedPort>,
+    /// Hosts there that traffic can be sent to, see `[[foreign]]`.
+    pub foreign: Vec<ForeignHost>,
     /// Service level to virtual lane, sixteen entries; of no meaning on Ethernet.
     pub sl2vl: Vec<u8>,
 }
@@ -199,6 +202,7 @@ pub fn read(fields: &Fields<'_>) -> Option<FabricSettings> {
         domain,
         afflicted,
         attached: Vec::new(),
+        foreign: Vec::new(),
         sl2vl,
     })
 }

@@ -29,6 +29,7 @@ pub mod fabric;
 pub mod faults;
 pub mod figures;
 pub mod files;
+pub mod foreign;
 pub mod frames;
 pub mod inventory;
 pub mod keyfile;
@@ -125,6 +126,11 @@ pub static KEYS: KeyTable = KeyTable::new(
         Key::required("fabric", Kind::Table(&fabric::KEYS), "What it runs on."),
         Key::optional("lab", Kind::Table(&lab::KEYS), "What of this host the fabric is cabled to."),
         Key::optional(
+            "foreign",
+            Kind::Tables(&foreign::KEYS),
+            "Hosts at attached ports that traffic can be sent to.",
+        ),
+        Key::optional(
             "serve",
             Kind::Tables(&serve::KEYS),
             "Programs that NICs imitate for hosts at attached ports.",
@@ -190,6 +196,7 @@ impl Scenario {
         let end = run.as_ref().map_or(Instant::NEVER, Run::end);
         let mut fabric = fabric::read(&root.table("fabric")?)?;
         lab::read(root, &mut fabric);
+        foreign::read(root, &mut fabric);
         let scheme = scheme::read(&root.table("scheme")?, fabric.technology)?;
         let seed = run.as_ref().map_or(0, |run| run.seed);
         let traffic = traffic::read(root, Context { fabric: &fabric, seed, end });

@@ -5,6 +5,7 @@
 use crate::Scenario;
 use crate::attached::AttachedPort;
 use crate::fabric::FabricSettings;
+use crate::foreign::ForeignHost;
 use crate::frames;
 use crate::inventory::{Fabric, ReplayFacts};
 use crate::measure::{Expectation, Measure};
@@ -15,7 +16,7 @@ use crate::traffic::Receivers;
 use crate::traffic::replayed::Replay;
 use emulation::recorder::RecordingPlan;
 use emulation::wiring::{Attached, End, LinkWiring, NodeKind, NodeWiring, Wiring};
-use nicd::config::{HostConfig, NicConfig};
+use nicd::config::{HostConfig, NicConfig, RemoteConfig};
 use proto::ids::{Lid, PortNumber};
 use proto::link::{FlowControlConfig, LinkConfig, PauseConfig, PauseMode};
 use proto::technology::Technology;
@@ -272,7 +273,19 @@ fn routing(settings: &FabricSettings, node: usize) -> RoutingConfig {
 fn host(scenario: &Scenario, node: usize) -> Option<HostConfig> {
     let serving = scenario.serving.iter().filter(|(at, _)| *at == node);
     let serve = serving.map(|(_, service)| *service).collect();
-    (!scenario.fabric.attached.is_empty()).then_some(HostConfig { serve, remotes: Vec::new() })
+    let items = scenario.traffic.items.iter().filter(|item| item.from.contains(&node));
+    let remotes = items.flat_map(|item| {
+        let hosts = match &item.to {
+            Receivers::Foreign(hosts) => &hosts[..],
+            _ => &[],
+        };
+        hosts.iter().map(|host| {
+            let ForeignHost { number: lid, path_mtu: mtu, .. } = scenario.fabric.foreign[*host];
+            RemoteConfig { lid, class: item.class, port: item.port, mtu }
+        })
+    });
+    let remotes = remotes.collect();
+    (!scenario.fabric.attached.is_empty()).then_some(HostConfig { serve, remotes })
 }
 
 /// The configuration of NIC `node`.

@@ -64,7 +64,7 @@ mod tests {
             technology = "ethernet"
             nodes = [{{ name = "s1", kind = "switch" }}, {{ name = "h1", kind = "nic" }}, {{ name = "h2", kind = "nic" }}]
             links = [{{ a = "h1:1", b = "s1:1" }}, {{ a = "h2:1", b = "s1:2" }}]
-            switch = {{ headroom = "1082418 B" }}
+            link = {{ pause = "none" }}
             {keys}
             "#
         );

@@ -1,6 +1,7 @@
 //! `[[traffic]]`: sender, receivers, rate and time of each traffic item.
 
 use crate::fabric::FabricSettings;
+use crate::foreign;
 use crate::frames::{self, ETHERNET_MIN};
 use crate::keyfile::fields::{Fields, TEXTS, Texts};
 use crate::keyfile::problem::did_you_mean;
@@ -60,6 +61,8 @@ pub struct Traffic {
     pub stop: Instant,
     /// Post at most this many messages a source; 0 is no limit.
     pub messages: u64,
+    /// The port of the connection manager at foreign hosts.
+    pub port: u16,
 }
 
 /// The destinations of a source.
@@ -73,6 +76,8 @@ pub enum Receivers {
     Nodes(Vec<usize>),
     /// To one of these, always the same: they are dealt out to the sources in turn.
     Dealt(Vec<usize>),
+    /// To any of these foreign hosts, each message anew: indexes of `FabricSettings::foreign`.
+    Foreign(Vec<usize>),
     /// The messages of a trace.
     Script(Replay),
 }
@@ -101,7 +106,7 @@ proto::params! {
         name: String = Text, Required;
         /// Sending NICs.
         from: Texts = TEXTS, Required;
-        /// "uniform", "permutation", or NICs.
+        /// "uniform", "permutation", NICs, or foreign hosts.
         to: Texts = TEXTS, Required;
         /// Each message to any of the receivers, or each source to one, dealt out in turn.
         choice: Choice = Choice::KIND, Default("any");
@@ -123,6 +128,8 @@ proto::params! {
         connections: Connections = Connections::KIND, Default("shared");
         /// Post at most this many a source; 0 is no limit.
         messages: u64 = Whole(0, i64::MAX), Default("0");
+        /// The port of the connection manager at a foreign host.
+        port: Option<u16> = Whole(1, 65_535), Else("7471, for foreign hosts");
         /// When it starts.
         start: Instant = Time, Default("0 mtu");
         /// When it stops and what is unsent is withdrawn; the run's end if left out.
@@ -172,7 +179,7 @@ pub fn read(root: &Fields<'_>, context: Context<'_>) -> Plan {
     let mut plan = Plan::default();
     let mut classes = Classes::default();
     for (fields, written) in root.each::<Written>("traffic") {
-        let own = written.connections == Connections::Own;
+        let own = written.connections == Connections::Own || written.names_foreign(context.fabric);
         let (times, window) = ((written.times, written.every), (written.start, written.stop));
         let window = (window.0, window.1.unwrap_or(context.end));
         let repeat = repeat(&fields, times, window, context.end);
@@ -222,7 +229,7 @@ fn item(
     check_operation(fields, class, fabric);
     let size = size(fields, &written, fabric);
     let from = gather(fields, "from", &written.from, topology);
-    let to = receivers(fields, &written, topology);
+    let to = receivers(fields, &written, fabric);
     if let (Some(from), Some(to)) = (&from, &to) {
         check_pairs(fields, from, to, topology);
     }
@@ -237,6 +244,7 @@ fn item(
         start,
         stop,
         messages: written.messages,
+        port: written.port.unwrap_or(foreign::PORT),
     };
     Some((item, class))
 }
@@ -309,7 +317,43 @@ fn size(fields: &Fields<'_>, written: &Written, fabric: &FabricSettings) -> Opti
     }
 }
 
-fn receivers(fields: &Fields<'_>, written: &Written, topology: &Topology) -> Option<Receivers> {
+impl Written {
+    /// Whether a receiver is a foreign host.
+    fn names_foreign(&self, fabric: &FabricSettings) -> bool {
+        fabric.foreign.iter().any(|host| self.to.0.contains(&host.name))
+    }
+}
+
+/// The foreign hosts that `to` names.
+fn foreign_hosts(
+    fields: &Fields<'_>,
+    written: &Written,
+    fabric: &FabricSettings,
+) -> Option<Receivers> {
+    let find = |text: &String| fabric.foreign.iter().position(|host| host.name == *text);
+    let found: Option<Vec<usize>> = written.to.0.iter().map(find).collect();
+    let Some(found) = found else {
+        let hint = "an item for each";
+        return fields.refuse("to", "NICs and foreign hosts in one item", hint);
+    };
+    if written.choice == Choice::Dealt {
+        return fields.refuse("choice", "foreign hosts are not dealt out", "leave it out");
+    }
+    if written.transport != Transport::Rc {
+        let message = "connections to foreign hosts are reliable";
+        return fields.refuse("transport", message, "transport = \"rc\"");
+    }
+    Some(Receivers::Foreign(found))
+}
+
+fn receivers(fields: &Fields<'_>, written: &Written, fabric: &FabricSettings) -> Option<Receivers> {
+    let topology = &fabric.topology;
+    if written.names_foreign(fabric) {
+        return foreign_hosts(fields, written, fabric);
+    }
+    if fields.is_written("port") {
+        return fields.refuse("port", "only foreign hosts have a port", "leave it out");
+    }
     let dealt = written.choice == Choice::Dealt;
     match fields.text("to") {
         Some(word) if dealt && KEYWORDS.contains(&word) => {
@@ -351,7 +395,7 @@ fn gather(
 fn check_pairs(fields: &Fields<'_>, from: &[usize], to: &Receivers, topology: &Topology) {
     let alone = match to {
         Receivers::Uniform => (topology.adapters() < 2).then(|| from[0]),
-        Receivers::Script(_) => None,
+        Receivers::Script(_) | Receivers::Foreign(_) => None,
         Receivers::Permutation => (from.len() < 2).then(|| from[0]),
         Receivers::Nodes(to) => from.iter().copied().find(|source| to == &[*source]),
         Receivers::Dealt(to) => {

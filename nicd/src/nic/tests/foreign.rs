@@ -10,7 +10,7 @@ use proto::wire::roce;
 
 /// NIC 1 sends to number 2, which is no adapter of its fabric. Number 2 listens at perftest's port.
 fn pair(size: u64, messages: u64, version: RoceVersion) -> Pair {
-    let remote = RemoteConfig { lid: Lid::new(2), port: 18515, mtu: Bytes::new(1024) };
+    let remote = RemoteConfig { lid: Lid::new(2), class: 0, port: 18515, mtu: Bytes::new(1024) };
     let service = ServeConfig { kind: ServiceKind::Perftest, port: 18515 };
     let sender = NicConfig {
         adapters: [1, 3].map(Lid::new).to_vec(),

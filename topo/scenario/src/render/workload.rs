@@ -16,7 +16,7 @@ pub fn of(scenario: &Scenario, node: usize, adapters: &[Lid]) -> Vec<TrafficConf
     items
         .filter(|(_, item)| item.from.contains(&node))
         .filter_map(|(number, item)| {
-            let to = target(item, node, adapters, scenario.run.seed)?;
+            let to = target(scenario, item, node, adapters)?;
             Some(one(scenario, node, item, number, to))
         })
         .collect()
@@ -70,10 +70,15 @@ fn interval(on_wire: Bytes, offer: Offer, line: BitRate) -> Duration {
 }
 
 /// The destinations of `node`; `None` if no node but itself is left.
-fn target(item: &Traffic, node: usize, adapters: &[Lid], seed: u64) -> Option<Target> {
+fn target(scenario: &Scenario, item: &Traffic, node: usize, adapters: &[Lid]) -> Option<Target> {
+    let seed = scenario.run.seed;
     match &item.to {
         Receivers::Script(replay) => replay.steps.get(&node).cloned().map(Target::Script),
         Receivers::Uniform => Some(Target::Uniform),
+        Receivers::Foreign(hosts) => {
+            let number = |host: &usize| scenario.fabric.foreign[*host].number;
+            Some(Target::Lids(hosts.iter().map(number).collect()))
+        }
         Receivers::Permutation => {
             let place = item.from.iter().position(|source| *source == node)?;
             let partner = item.from[one_cycle(item.from.len(), seed, &item.name)[place]];

@@ -109,6 +109,7 @@ fn one(
         start,
         stop: end,
         messages: 0,
+        port: 0,
     })
 }
 
