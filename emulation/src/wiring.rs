@@ -93,6 +93,9 @@ pub struct Attached {
     /// The cable to another program that the port has instead of an interface.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub socket: Option<SocketPair>,
+    /// Whether the lab makes what is at the port, under the name `interface`: a host.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_host: bool,
     /// Wire time of one full data frame, the unit of lateness; zero at a port without a rate, where lateness has
     /// no unit.
     pub frame_time: Duration,

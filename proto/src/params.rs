@@ -357,6 +357,14 @@ pub fn did_you_mean(written: &str, known: &[&str]) -> String {
     }
 }
 
+/// The name of a key from that of its field, which is raw where it is a word of the language, as in `r#match`.
+pub const fn plain_name(field: &'static str) -> &'static str {
+    match field.as_bytes() {
+        [b'r', b'#', ..] => field.split_at(2).1,
+        _ => field,
+    }
+}
+
 /// Declares a struct of parameters together with its keys; see the documentation of [`params`](crate::params).
 ///
 /// Each field is `key: Type = kind, need, "source" => when;`, with variants of [`Kind`], [`Need`] and
@@ -378,7 +386,7 @@ macro_rules! params {
                 #[allow(unused_imports, reason = "not every list uses every kind")]
                 use $crate::params::{Kind::*, Need::*, When::*};
                 &[$($crate::params::Key {
-                    name: stringify!($key),
+                    name: $crate::params::plain_name(stringify!($key)),
                     kind: $kind,
                     need: $need,
                     about: concat!($($doc),+).trim_ascii(),

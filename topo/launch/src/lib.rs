@@ -6,6 +6,7 @@ use crate::error::OrHost;
 use capture::CapturePlan;
 use emulation::recorder::Recording;
 use emulation::recorder::snapshot::BinSnapshot;
+use emulation::wiring::Wiring;
 use proto::units::Instant;
 use results::run_directory::FidelityBin;
 use results::run_directory::result::{Fidelity, OnCables};
@@ -164,8 +165,20 @@ pub fn remove_leftovers() {
     scratch::remove_leftovers();
 }
 
+/// Refuses `[[host]]`: labs check hosts and draw them, and do not start them yet.
+fn refuse_hosts(wiring: &Wiring) -> Result<(), LaunchError> {
+    match wiring.attached.iter().find(|attached| attached.is_host) {
+        None => Ok(()),
+        Some(host) => Err(LaunchError::config(format!(
+            "host {} cannot be started: this version reads [[host]], and starts no hosts",
+            host.interface
+        ))),
+    }
+}
+
 /// Refuses attached interfaces of the host on a substrate that cannot reach them.
 fn refuse_interfaces(job: &Job<'_>) -> Result<(), LaunchError> {
+    refuse_hosts(&job.lab.fabric.wiring)?;
     match job.lab.fabric.wiring.attached.iter().find(|attached| attached.socket.is_none()) {
         None => Ok(()),
         Some(attached) => Err(LaunchError::config(format!(

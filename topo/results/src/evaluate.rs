@@ -26,6 +26,8 @@ pub struct RunData<'a> {
     fabric: &'a Fabric,
     recordings: &'a [Recording],
     places: BTreeMap<usize, (usize, usize)>,
+    /// What the commands of hosts printed, by host; none of one that was not started.
+    outputs: &'a [Option<String>],
 }
 
 /// A device's reading, and the instant at which it was taken.
@@ -38,7 +40,12 @@ impl<'a> RunData<'a> {
             let nodes = recording.nodes.iter().enumerate();
             nodes.map(move |(place, node)| (*node, (worker, place)))
         });
-        RunData { fabric, recordings, places: places.collect() }
+        RunData { fabric, recordings, places: places.collect(), outputs: &[] }
+    }
+
+    /// The same with what the commands of hosts printed, by host.
+    pub fn with_outputs(self, outputs: &'a [Option<String>]) -> RunData<'a> {
+        RunData { outputs, ..self }
     }
 
     /// The address of `node` in flows; 0 if it has none.
@@ -76,7 +83,7 @@ pub fn evaluate(measure: &Measure, run: &RunData<'_>) -> Result<Value, String> {
     if let Quantity::Order(first) = measure.of {
         return order::order(measure, first, run).map(Value::Names);
     }
-    if parts(measure).is_empty() {
+    if measure.of != Quantity::Output && parts(measure).is_empty() {
         return Err("its window is empty".to_owned());
     }
     let number = match measure.of {
@@ -87,6 +94,7 @@ pub fn evaluate(measure: &Measure, run: &RunData<'_>) -> Result<Value, String> {
         Quantity::Spikes => spikes::count(measure, run),
         Quantity::SpikeInterval => spikes::interval(measure, run),
         Quantity::Order(_) => Err("it is no number".to_owned()),
+        Quantity::Output => output(measure, run),
         Quantity::Throughput | Quantity::Queue | Quantity::Count(_) => over_ports(measure, run),
         Quantity::Latency => latency(measure, run),
         Quantity::Rate | Quantity::Ipd => per_flow::over_flows(measure, run),
@@ -112,6 +120,16 @@ fn flows(measure: &Measure) -> Result<&[(usize, usize)], String> {
         At::Flows(flows) if !flows.is_empty() => Ok(flows),
         _ => Err("it is taken of flows, and none is named".to_owned()),
     }
+}
+
+/// A number in what the command of a host printed.
+fn output(measure: &Measure, run: &RunData<'_>) -> Result<f64, String> {
+    let At::Output(host, pattern) = &measure.at else {
+        return Err("it is taken on a host, and none is named".to_owned());
+    };
+    let printed = run.outputs.get(*host).and_then(Option::as_ref);
+    let printed = printed.ok_or_else(|| format!("{} ran nothing", measure.named.join(", ")))?;
+    scenario::measure::output::number(pattern, printed)
 }
 
 fn over_ports(measure: &Measure, run: &RunData<'_>) -> Result<f64, String> {

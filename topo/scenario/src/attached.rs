@@ -6,15 +6,17 @@ use proto::params::{FromValue, Value};
 use proto::units::{BitRate, Bytes};
 use proto::wire::classify::PriorityMap;
 
-/// A port of a switch with an interface of this host at it, or another program.
+/// A port of a switch with an interface of this host at it, another program, or a host of the lab.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AttachedPort {
     /// The port.
     pub at: End,
-    /// The interface's name, or a name for people of the cable to another program.
+    /// The name of the interface or of the host, or a name for people of the cable to another program.
     pub interface: String,
     /// The cable to another program. Relative paths are in the folder of the run.
     pub socket: Option<SocketPair>,
+    /// Whether the lab makes what is attached: a host.
+    pub is_host: bool,
     /// The port's rate.
     pub rate: BitRate,
     /// The largest payload of a frame there.

@@ -3,6 +3,7 @@
 use crate::attached::AttachedPort;
 use crate::foreign::ForeignHost;
 use crate::frames;
+use crate::host::Host;
 use crate::keyfile::fields::Fields;
 use crate::keyfile::problem::Complaint;
 use crate::reachability;
@@ -87,6 +88,8 @@ pub struct FabricSettings {
     pub attached: Vec<AttachedPort>,
     /// Hosts there that traffic can be sent to, see `[[foreign]]`.
     pub foreign: Vec<ForeignHost>,
+    /// Hosts at some of them, see `[[host]]`.
+    pub hosts: Vec<Host>,
     /// Service level to virtual lane, sixteen entries; of no meaning on Ethernet.
     pub sl2vl: Vec<u8>,
 }
@@ -203,6 +206,7 @@ pub fn read(fields: &Fields<'_>) -> Option<FabricSettings> {
         afflicted,
         attached: Vec::new(),
         foreign: Vec::new(),
+        hosts: Vec::new(),
         sl2vl,
     })
 }

@@ -1,5 +1,6 @@
 //! The properties of a fabric that its results need: names, rates, addresses, units.
 
+use crate::host::Host;
 use emulation::wiring::{End, Wiring};
 use proto::counters::FlowId;
 use proto::technology::Technology;
@@ -36,6 +37,8 @@ pub struct Fabric {
     pub lanes: Vec<u8>,
     /// Lanes that must lose nothing for want of room; bit n is lane n.
     pub lossless: u16,
+    /// Hosts at attached ports, with names and addresses.
+    pub hosts: Vec<Host>,
 }
 
 /// The properties of a trace that measures need.

@@ -63,37 +63,58 @@ proto::params! {
     }
 }
 
+/// What is attached to a port.
+pub(crate) struct FarEnd {
+    /// The name of the interface or the host, or of the cable to another program.
+    pub interface: String,
+    /// The cable to another program.
+    pub socket: Option<SocketPair>,
+    /// Whether the lab makes it.
+    pub is_host: bool,
+}
+
 /// Reads `[lab]`; ports beyond the last of a switch become its own.
 pub fn read(root: &Fields<'_>, fabric: &mut FabricSettings) {
     let Some(lab) = root.table("lab") else { return };
     for (fields, written) in lab.each::<Attach>("attach") {
-        let FlowControlConfig::Pause(link) = &fabric.link.control else {
-            fields.error("port", "attached ports carry Ethernet", "technology = \"ethernet\"");
-            continue;
-        };
-        let (mode, map) = (link.mode, link.priorities);
-        let Some(far_end) = far_end(&fields, &written) else { continue };
-        if let Some(at) = fields.accept("port", free_port(&written.port, fabric)) {
-            let port = attached(at, far_end, written, mode, map);
-            if port.pause == PauseMode::None && fields.is_written("pause_rate") {
-                let message = "this port neither sends nor obeys pauses";
-                fields.error("pause_rate", message, "pause = \"pfc\" or \"pause\"");
-            }
-            let ports = &mut fabric.topology.nodes[at.node].ports;
-            *ports = at.port.get().max(*ports);
-            if fabric.attached.iter().any(|other| other.interface == port.interface) {
-                let message = format!("{} is attached to another port already", port.interface);
-                fields.error("port", message, "an interface or socket has one port");
-                continue;
-            }
-            fabric.topology.attached.push(at);
-            fabric.attached.push(port);
+        if let Some(far_end) = far_end(&fields, &written) {
+            attach(&fields, fabric, written, far_end);
         }
     }
 }
 
-/// The name of what is attached, and the addresses if it is a program; `None` after an error.
-fn far_end(fields: &Fields<'_>, attach: &Attach) -> Option<(String, Option<SocketPair>)> {
+/// Attaches `far_end` to the port that `written` names, and returns the port; `None` after an error.
+pub(crate) fn attach(
+    fields: &Fields<'_>,
+    fabric: &mut FabricSettings,
+    written: Attach,
+    far_end: FarEnd,
+) -> Option<End> {
+    let FlowControlConfig::Pause(link) = &fabric.link.control else {
+        let message = "attached ports carry Ethernet";
+        return fields.refuse("port", message, "technology = \"ethernet\"");
+    };
+    let (mode, map) = (link.mode, link.priorities);
+    let at = fields.accept("port", free_port(&written.port, fabric))?;
+    let port = attached(at, far_end, written, mode, map);
+    if port.pause == PauseMode::None && fields.is_written("pause_rate") {
+        let message = "this port neither sends nor obeys pauses";
+        fields.error("pause_rate", message, "pause = \"pfc\" or \"pause\"");
+    }
+    let ports = &mut fabric.topology.nodes[at.node].ports;
+    *ports = at.port.get().max(*ports);
+    if fabric.attached.iter().any(|other| other.interface == port.interface) {
+        let message = format!("{} is attached to another port already", port.interface);
+        return fields.refuse("port", message, "an interface, socket or host has one port");
+    }
+    fabric.topology.attached.push(at);
+    fabric.attached.push(port);
+    Some(at)
+}
+
+/// The interface or the cable to another program; `None` after an error.
+fn far_end(fields: &Fields<'_>, attach: &Attach) -> Option<FarEnd> {
+    let found = |interface, socket| Some(FarEnd { interface, socket, is_host: false });
     match (&attach.iface, &attach.socket, &attach.local, &attach.remote) {
         (Some(iface), None, None, None) => {
             if iface.is_empty() || iface.len() > NAME_MAX || iface.contains('/') {
@@ -101,7 +122,7 @@ fn far_end(fields: &Fields<'_>, attach: &Attach) -> Option<(String, Option<Socke
                 fields.error("iface", message, "as `ip link` shows it");
                 return None;
             }
-            Some((iface.clone(), None))
+            found(iface.clone(), None)
         }
         (None, Some(name), None, None) => {
             let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_".contains(letter);
@@ -112,7 +133,7 @@ fn far_end(fields: &Fields<'_>, attach: &Attach) -> Option<(String, Option<Socke
             }
             let file = |ending: &str| PathBuf::from(format!("{name}.{ending}"));
             let pair = SocketPair::Unix { local: file("lab"), remote: file("peer") };
-            Some((format!("unix:{name}"), Some(pair)))
+            found(format!("unix:{name}"), Some(pair))
         }
         (None, None, Some(local), Some(remote)) => {
             let local_end = fields.accept("local", address(local))?;
@@ -125,7 +146,7 @@ fn far_end(fields: &Fields<'_>, attach: &Attach) -> Option<(String, Option<Socke
                     return None;
                 }
             };
-            Some((local.clone(), Some(pair)))
+            found(local.clone(), Some(pair))
         }
         _ => {
             let hint = "iface, or socket, or local and remote";
@@ -165,7 +186,7 @@ fn address(text: &str) -> Result<Address, Complaint> {
 /// The port as written; `pause` and `priorities` are those of the default link.
 fn attached(
     at: End,
-    (interface, socket): (String, Option<SocketPair>),
+    FarEnd { interface, socket, is_host }: FarEnd,
     written: Attach,
     pause: PauseMode,
     priorities: PriorityMap,
@@ -175,6 +196,7 @@ fn attached(
         at,
         interface,
         socket,
+        is_host,
         rate,
         mtu,
         send,

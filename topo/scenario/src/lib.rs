@@ -31,6 +31,8 @@ pub mod figures;
 pub mod files;
 pub mod foreign;
 pub mod frames;
+pub mod host;
+pub mod hosts;
 pub mod inventory;
 pub mod keyfile;
 pub mod lab;
@@ -135,6 +137,7 @@ pub static KEYS: KeyTable = KeyTable::new(
             Kind::Tables(&serve::KEYS),
             "Programs that NICs imitate for hosts at attached ports.",
         ),
+        Key::optional("host", Kind::Tables(&hosts::KEYS), "Hosts at ports of switches."),
         Key::new(
             "scheme",
             Kind::Table(&scheme::KEYS),
@@ -196,6 +199,7 @@ impl Scenario {
         let end = run.as_ref().map_or(Instant::NEVER, Run::end);
         let mut fabric = fabric::read(&root.table("fabric")?)?;
         lab::read(root, &mut fabric);
+        hosts::read(root, run.as_ref(), &mut fabric);
         foreign::read(root, &mut fabric);
         let scheme = scheme::read(&root.table("scheme")?, fabric.technology)?;
         let seed = run.as_ref().map_or(0, |run| run.seed);

@@ -1,5 +1,6 @@
 //! The measures and expectations of a scenario: measures over exact windows, then verdicts.
 
+pub mod output;
 pub mod quantities;
 pub mod value;
 pub mod windows;
@@ -87,6 +88,8 @@ pub enum Quantity {
     SpikeInterval,
     /// The time a trace took, as a multiple of the least it can take (flows).
     OverIdeal,
+    /// A number in what the command of a host prints (one host).
+    Output,
     /// Nodes by their first pause, or by the first end of one: names, no number (nodes).
     Order(First),
 }
@@ -178,6 +181,8 @@ pub enum At {
     Flows(Vec<(usize, usize)>),
     /// Nodes.
     Nodes(Vec<usize>),
+    /// What the command of a host prints: the host's index, and the expression with the number.
+    Output(usize, String),
 }
 
 proto::words! {

@@ -3,6 +3,7 @@
 use crate::fabric::FabricSettings;
 use crate::keyfile::fields::{Fields, TEXTS, Texts};
 use crate::keyfile::problem::{Complaint, did_you_mean};
+use crate::measure::output::compile;
 use crate::measure::quantities::{Bin, QUANTITIES, Row, Taken};
 use crate::measure::{At, Counter, Measure, Per, Quantity, Reduce};
 use crate::names;
@@ -30,8 +31,12 @@ proto::params! {
         name: String = Text, Required;
         /// What is measured.
         of: String = Word(|| QUANTITIES.iter().map(|row| row.word).collect()), Required;
-        /// Ports ("h31:rx"), nodes or flows ("h*>h31"), as the quantity needs.
-        at: Texts = TEXTS, Required;
+        /// Ports ("h31:rx"), nodes or flows ("h*>h31"), as the quantity needs; all but output have places.
+        at: Option<Texts> = TEXTS, Optional;
+        /// For output: the host whose `run` prints it.
+        host: Option<String> = Text, Optional => Is("of", &["output"]);
+        /// For output: a regular expression; its one group is the number, in the first match.
+        r#match: Option<String> = Text, Optional => Is("of", &["output"]);
         /// Start of the window.
         from: Instant = Time, Default("0 mtu");
         /// End of the window; of the run if left out.
@@ -90,7 +95,10 @@ fn one(
 ) -> Option<Measure> {
     let row = row(fields)?;
     let of = quantity_of(fields, row, written.counter);
-    let at = places(fields, row.at, &written.at, fabric);
+    let at = match row.at {
+        Taken::Host => output(fields, &written, fabric),
+        taken => written_places(fields, &written).and_then(|at| places(fields, taken, at, fabric)),
+    };
     let window = window(fields, (written.from, written.to), end);
     let part = |text: &str| exception(text, &fields.scale);
     let except = fields.gather("except", &written.except, part).unwrap_or_default();
@@ -112,7 +120,7 @@ fn one(
         name: written.name,
         of,
         at,
-        named: written.at.0,
+        named: written.at.map_or_else(|| Vec::from_iter(written.host), |at| at.0),
         from,
         to,
         items,
@@ -162,6 +170,36 @@ fn items(fields: &Fields<'_>, of: Quantity, named: Option<Texts>, plan: &Plan) -
     fields.gather("traffic", &named, find).unwrap_or_default()
 }
 
+/// The places of a measure that has some.
+fn written_places<'a>(fields: &Fields<'_>, written: &'a Written) -> Option<&'a Texts> {
+    let none = || fields.refuse("at", "the place is missing", "ports, nodes or flows");
+    written.at.as_ref().or_else(none)
+}
+
+/// The host and the expression of a measure of output.
+fn output(fields: &Fields<'_>, written: &Written, fabric: &FabricSettings) -> Option<At> {
+    if written.at.is_some() {
+        return fields.refuse("at", "output is taken on a host", "host = \"…\", and no at");
+    }
+    let Some(name) = &written.host else {
+        return fields.refuse("host", "the host is missing", "host = \"v1\"");
+    };
+    let Some(host) = fabric.hosts.iter().position(|host| host.name == *name) else {
+        let names = fabric.hosts.iter().map(|host| host.name.as_str());
+        let hint = did_you_mean(name, names);
+        return fields.refuse("host", format!("no host is called {name:?}"), hint);
+    };
+    if fabric.hosts[host].command.is_none() {
+        return fields.refuse("host", format!("{name} runs nothing"), "run = \"…\" in [[host]]");
+    }
+    let Some(pattern) = &written.r#match else {
+        let hint = "match = \"([0-9.]+) Mb/s\"";
+        return fields.refuse("match", "the expression is missing", hint);
+    };
+    fields.accept("match", compile(pattern))?;
+    Some(At::Output(host, pattern.clone()))
+}
+
 /// Everything that the strings of `at` name, each once.
 fn places(
     fields: &Fields<'_>,
@@ -184,6 +222,7 @@ fn places(
         }
         Taken::Nodes => once(gather(names::nodes)).map(At::Nodes),
         Taken::Adapters => once(gather(names::adapters)).map(At::Nodes),
+        Taken::Host => None,
     }
 }
 

@@ -93,6 +93,7 @@ fn fabric(scenario: &Scenario) -> Fabric {
         items: (0..nodes.len()).map(items).collect(),
         lanes: classes.iter().map(|class| settings.lane_of(class.service_level)).collect(),
         lossless: lossless(settings),
+        hosts: settings.hosts.clone(),
     }
 }
 
@@ -137,7 +138,7 @@ fn attached(port: &AttachedPort) -> Attached {
     let (at, interface) = (port.at, port.interface.clone());
     let frame_time = port.line_rate().map_or(Duration::ZERO, |rate| full.time_at(rate));
     let (socket, mtu, send) = (port.socket.clone(), port.mtu, port.send);
-    Attached { at, interface, socket, frame_time, mtu, send }
+    Attached { at, interface, socket, is_host: port.is_host, frame_time, mtu, send }
 }
 
 /// Lanes that must lose nothing, even where the scenario takes away what keeps them so.

@@ -157,6 +157,7 @@ fn place(experiment: &Experiment, measure: &str) -> Option<String> {
             .first()
             .map(|(from, to)| format!("{}>{}", wiring.nodes[*from].name, wiring.nodes[*to].name)),
         At::Nodes(nodes) => nodes.first().map(|node| wiring.nodes[*node].name.clone()),
+        At::Output(host, _) => experiment.lab.fabric.hosts.get(*host).map(|host| host.name.clone()),
     }
 }
 

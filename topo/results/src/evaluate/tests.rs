@@ -51,6 +51,7 @@ fn fabric() -> Fabric {
         items: vec![vec![0], vec![]],
         lanes: vec![0],
         lossless: u16::MAX,
+        hosts: Vec::new(),
     }
 }
 
@@ -400,4 +401,20 @@ fn an_edge_is_read_as_deep_as_the_measure_that_wants_most() {
     assert_eq!(depths(&[flows, ports]), both);
     let named = measure(Quantity::Count(Counter::Pauses), At::Ports(vec![]));
     assert_eq!(depths(&[named]), [Depth::Received; 2], "operators' names are not read with ports");
+}
+
+#[test]
+fn a_number_is_taken_from_what_the_command_of_a_host_printed() {
+    let m = Measure {
+        named: vec!["v1".to_owned()],
+        ..measure(Quantity::Output, At::Output(1, "([0-9.]+) Mb/s".to_owned()))
+    };
+    let fabric = fabric();
+    let with = |outputs: &[Option<String>]| {
+        evaluate(&m, &RunData::new(&fabric, &[]).with_outputs(outputs))
+    };
+    let printed = |text: &str| [None, Some(text.to_owned())];
+    assert_eq!(with(&printed("write 12.5 Mb/s, 13 Mb/s")), Ok(Value::Number(12.5)));
+    assert!(with(&printed("nothing")).is_err_and(|why| why.contains("no match")));
+    assert_eq!(with(&[]), Err("v1 ran nothing".to_owned()));
 }

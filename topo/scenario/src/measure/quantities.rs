@@ -33,6 +33,8 @@ pub enum Taken {
     Nodes,
     /// At NICs.
     Adapters,
+    /// On one host.
+    Host,
 }
 
 /// The meaning of `bin` for a quantity.
@@ -62,11 +64,11 @@ pub enum Unit {
 }
 
 use Bin::{Interval, Never, Optional, Required};
-use Taken::{Adapters, Flows, Nodes, Ports};
+use Taken::{Adapters, Flows, Host, Nodes, Ports};
 use Unit::{Base, Line, Mtu, Size};
 
 /// Every quantity.
-pub static QUANTITIES: [Row; 21] = [
+pub static QUANTITIES: [Row; 22] = [
     row("throughput", Quantity::Throughput, Ports, Depth::Ports, Optional, &[Base, Line]),
     row("queue", Quantity::Queue, Ports, Depth::Ports, Optional, &[Base, Mtu, Size]),
     row("latency", Quantity::Latency, Adapters, Depth::Received, Never, &[Base, Mtu]),
@@ -91,6 +93,7 @@ pub static QUANTITIES: [Row; 21] = [
     ),
     row("notices", Quantity::Notices, Flows, Depth::All, Interval("50 us"), &[Base]),
     row("over-ideal", Quantity::OverIdeal, Flows, Depth::Received, Never, &[Base]),
+    row("output", Quantity::Output, Host, Depth::Ports, Never, &[Base]),
     row("spikes", Quantity::Spikes, Ports, Depth::Ports, Required("0.25 ms"), &[Size]),
     row(
         "spike-interval",

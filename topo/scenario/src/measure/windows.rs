@@ -1,7 +1,7 @@
 //! Which instants and intervals a measure is taken at.
 
-use crate::measure::Measure;
 use crate::measure::quantities::Bin;
+use crate::measure::{Measure, Quantity};
 use emulation::recorder::Edge;
 use proto::device::Depth;
 use proto::units::{Duration, Instant};
@@ -49,8 +49,11 @@ fn windows(measure: &Measure) -> impl Iterator<Item = Interval> {
     (0..u64::from(times)).map(move |n| (from + every * n, to + every * n))
 }
 
-/// The windows without their exceptions, ascending.
+/// The windows without their exceptions, ascending; none of a measure that reads no device.
 pub fn parts(measure: &Measure) -> Vec<Interval> {
+    if measure.of == Quantity::Output {
+        return Vec::new();
+    }
     let mut left: Vec<Interval> = windows(measure).collect();
     for (out_from, out_to) in &measure.except {
         left = left
