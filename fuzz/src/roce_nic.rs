@@ -4,8 +4,8 @@ use crate::bench::{Bench, Peers};
 use crate::nic::{self, BUFFER, CLASSES};
 use crate::tape::Tape;
 use nicd::config::{
-    DrainConfig, Encapsulation, HostConfig, NicConfig, RoceConfig, RoceVersion, ServeConfig, ServiceKind,
-    StormConfig,
+    DrainConfig, Encapsulation, HostConfig, NicConfig, RoceConfig, RoceVersion, ServeConfig,
+    ServiceKind, StormConfig,
 };
 use nicd::nic::Nic;
 use proto::congestion::SchemeConfig;

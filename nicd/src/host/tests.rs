@@ -15,7 +15,7 @@ use proto::wire::infiniband::connection::{
     Disconnect, IpAddressing, Message, Path, Ready, Reply, Request,
 };
 use proto::wire::infiniband::{Aeth, AtomicEth, NakCode, Reth, Syndrome, Transport};
-use proto::wire::internet::ArpOperation;
+use proto::wire::internet::{ArpOperation, Ipv4, Ipv6, icmp};
 use std::net::Ipv6Addr;
 
 mod verbs;
