@@ -2,13 +2,14 @@
 
 pub mod check;
 pub mod encapsulation;
+pub mod host;
 
 pub use encapsulation::{
     DrainConfig, DscpMap, Encapsulation, ResequenceConfig, RoceConfig, RoceParams, RoceVersion,
     StormConfig,
 };
 
-pub use crate::host::service::{ServeConfig, ServiceKind};
+pub use host::{HostConfig, RemoteConfig, ServeConfig, ServiceKind};
 
 use proto::congestion::SchemeConfig;
 use proto::ids::{Lid, ServiceLevel};
@@ -72,31 +73,6 @@ pub struct NicConfig {
     /// The host beside the channel adapter, on Ethernet links that lead to foreign hosts.
     #[serde(default)]
     pub host: Option<HostConfig>,
-}
-
-/// The host beside the channel adapter: it answers ARP, neighbour discovery and ping, and serves connections.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct HostConfig {
-    /// The services, each on a port of its own.
-    pub serve: Vec<ServeConfig>,
-    /// Foreign hosts that traffic items may name as receivers.
-    #[serde(default)]
-    pub remotes: Vec<RemoteConfig>,
-}
-
-/// A foreign host that receives traffic: each class connects one queue pair to it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct RemoteConfig {
-    /// The number of its address in the plan (`proto::wire::ethernet::plan`); no adapter has it.
-    pub lid: Lid,
-    /// The class of the connection.
-    pub class: u8,
-    /// The port on which a program there accepts connections.
-    pub port: u16,
-    /// The path MTU to it: 256, 512, 1024, 2048 or 4096 octets, not above the link's.
-    pub mtu: Bytes,
 }
 
 proto::params! {

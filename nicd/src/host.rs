@@ -6,7 +6,7 @@
 //!    ┌────────────┬─────────────┼───────────────────────┬──────────────────┐
 //!    ▼            ▼             ▼                       ▼                  ▼
 //!   ARP, ND      ping      QP1: connection         QP 2 … 65535        (the adapter counts
-//!   `neighbour`  `echo`    management `manager`    `queue_pair`         the rest as before)
+//!   `neighbour`  `echo`    `communication`         `queue_pair`         the rest as before)
 //!                               │ accepts               │ messages, completions
 //!                               └──────▶ `service` ◀────┘
 //! ```
@@ -16,12 +16,12 @@
 //! host leave by one lane, in turn with the adapter's data.
 
 mod active;
+mod communication;
 mod connection;
 mod counters;
 mod echo;
 mod frames;
 mod internet;
-mod manager;
 mod memory;
 mod neighbour;
 mod queue_pair;

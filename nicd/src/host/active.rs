@@ -3,9 +3,9 @@
 //! The queue pair keeps its planned number, and the peer is told to begin at PSN 0, as all planned queue pairs do.
 
 use super::HostStack;
+use super::communication::RESPONSE_MAX;
 use super::connection::{self, Connection, State};
 use super::frames::Peer;
-use super::manager::RESPONSE_MAX;
 use crate::config::{RemoteConfig, RoceVersion};
 use crate::transport::foreign::{ConnectRequest, Terms};
 use proto::ids::{Lid, Psn, QueuePairNumber, ServiceLevel};

@@ -3,40 +3,10 @@
 pub mod perftest;
 pub mod rping;
 
+use crate::config::ServiceKind;
 use crate::host::requester::Work;
 use crate::host::responder::Delivery;
 use proto::ids::QueuePairNumber;
-use serde::{Deserialize, Serialize};
-
-proto::words! {
-    /// The program that a service imitates.
-    pub enum ServiceKind {
-        /// The server of `rping`: reads the peer's buffer and writes it back.
-        Rping = "rping",
-        /// The server of the bandwidth tests of `perftest` with `-R`.
-        Perftest = "perftest",
-    }
-}
-
-/// A service of this NIC.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ServeConfig {
-    /// The program.
-    pub kind: ServiceKind,
-    /// The port of the connection manager.
-    pub port: u16,
-}
-
-impl ServiceKind {
-    /// The port on which the program listens unless told otherwise.
-    pub const fn port(self) -> u16 {
-        match self {
-            ServiceKind::Rping => 7174,
-            ServiceKind::Perftest => 18515,
-        }
-    }
-}
 
 /// The program's state for one connection.
 #[derive(Debug)]

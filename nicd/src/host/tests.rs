@@ -1,9 +1,8 @@
 //! A NIC with a host and a peer that is driven by hand.
 
 use super::frames::{Local, Packet, Peer};
-use super::service::{ServeConfig, ServiceKind};
 use super::*;
-use crate::config::{HostConfig, RoceVersion};
+use crate::config::{HostConfig, RoceVersion, ServeConfig, ServiceKind};
 use crate::nic::Nic;
 use crate::nic::tests::cable::{config, on_ethernet, us};
 use proptest::prelude::*;

@@ -1,9 +1,8 @@
 //! `[fabric]`: the graph, its routes, and what links, switches and NICs have in common.
 
 use crate::attached::AttachedPort;
-use crate::foreign::ForeignHost;
 use crate::frames;
-use crate::host::Host;
+use crate::host::{ForeignHost, Host};
 use crate::keyfile::fields::Fields;
 use crate::keyfile::problem::Complaint;
 use crate::reachability;

@@ -3,6 +3,7 @@
 //! A host's number is that of its address in the numbering plan, so its frames tell who sent them.
 
 use crate::fabric::FabricSettings;
+use crate::host::ForeignHost;
 use crate::keyfile::fields::Fields;
 use crate::keyfile::problem::Complaint;
 use nicd::config::{Encapsulation, RoceVersion};
@@ -26,17 +27,6 @@ proto::params! {
         /// The MTU of its interface, which limits the path MTU.
         mtu: Bytes = Octets, Default("1500 B");
     }
-}
-
-/// A host at an attached port.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ForeignHost {
-    /// Its name.
-    pub name: String,
-    /// The number of its address.
-    pub number: Lid,
-    /// The largest payload of a packet to it.
-    pub path_mtu: Bytes,
 }
 
 /// The port of the connection manager at which the example programs of rdma-core listen.

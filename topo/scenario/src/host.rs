@@ -1,6 +1,7 @@
-//! A host that a lab starts at a port of a switch: a virtual machine, or programs in a namespace or a container.
+//! Hosts at ports of switches: those that a lab starts, and those that others have attached.
 
 use emulation::wiring::End;
+use proto::ids::Lid;
 use proto::params::{FromValue, Value};
 use proto::units::{Bytes, Instant};
 use proto::wire::ethernet::MacAddress;
@@ -75,4 +76,15 @@ impl Host {
     pub fn has(&self, address: IpAddr) -> bool {
         self.addresses.iter().any(|(own, _)| *own == address)
     }
+}
+
+/// A host at an attached port that traffic can be sent to, see `[[foreign]]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ForeignHost {
+    /// Its name.
+    pub name: String,
+    /// The number of its address.
+    pub number: Lid,
+    /// The largest payload of a packet to it.
+    pub path_mtu: Bytes,
 }

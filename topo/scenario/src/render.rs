@@ -5,8 +5,8 @@
 use crate::Scenario;
 use crate::attached::AttachedPort;
 use crate::fabric::FabricSettings;
-use crate::foreign::ForeignHost;
 use crate::frames;
+use crate::host::ForeignHost;
 use crate::inventory::{Fabric, ReplayFacts};
 use crate::measure::{Expectation, Measure};
 use crate::phases::Phase;
