@@ -29,7 +29,7 @@ mod requester;
 mod responder;
 pub mod service;
 
-use crate::config::{NicConfig, RemoteConfig, RoceVersion};
+use crate::config::{NicConfig, RemoteConfig, RoceVersion, ServeConfig};
 use crate::transport::foreign::Terms;
 use crate::transport::receive::{Disposition, Outcome};
 use crate::wire::roce::RoceFormat;
@@ -51,7 +51,7 @@ use proto::wire::internet::Arp;
 use proto::wire::roce::{Layout, NetworkHeaders, Packet as RocePacket};
 use queue_pair::QueuePair;
 use requester::Work;
-use service::{Exposed, ServeConfig, Session};
+use service::{Exposed, Session};
 use std::collections::VecDeque;
 use std::net::IpAddr;
 
