@@ -309,9 +309,8 @@ impl Requester {
         if self.due > now {
             return;
         }
-        if std::mem::take(&mut self.awaits_receiver) {
-            self.due = Instant::NEVER;
-        } else if self.newest == self.unacknowledged {
+        let was_waiting = std::mem::take(&mut self.awaits_receiver);
+        if was_waiting || self.newest == self.unacknowledged {
             self.due = Instant::NEVER;
         } else {
             self.go_back(now);

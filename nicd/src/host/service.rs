@@ -3,7 +3,6 @@
 pub mod perftest;
 pub mod rping;
 
-use crate::config::ServiceKind;
 use crate::host::requester::Work;
 use crate::host::responder::Delivery;
 use proto::ids::QueuePairNumber;

@@ -30,9 +30,12 @@ pub fn pause(ms: u16) {
     let _ = poll(&mut [], PollTimeout::from(ms));
 }
 
+/// A step of the start.
+type Step = fn() -> io::Result<()>;
+
 /// Runs the machine until it is powered off.
 pub fn init() -> ! {
-    let steps: [(&str, fn() -> io::Result<()>); 5] = [
+    let steps: [(&str, Step); 5] = [
         ("mount", mounts),
         ("console", console),
         ("modules", modules),

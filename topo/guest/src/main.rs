@@ -4,6 +4,8 @@
 //! exit status of its children to it. `serve` sets the identity and runs commands; `console` is a shell on the serial
 //! line.
 
+#![expect(clippy::disallowed_methods, reason = "this program starts all others of its machine")]
+
 mod boot;
 mod console;
 mod control;

@@ -32,8 +32,8 @@ fn spec(folder: &Path, number: u8) -> VmSpec {
         name: format!("v{number}"),
         mac: [2, 0, 0, 0, 0, number],
         addresses: vec![
-            (format!("198.18.0.{number}").parse().unwrap(), 24),
-            (format!("2001:db8::{number}").parse().unwrap(), 64),
+            (format!("198.18.0.{number}").parse().expect("a temporary folder"), 24),
+            (format!("2001:db8::{number}").parse().expect("a temporary folder"), 64),
         ],
         mtu: 1500,
         memory_mib: 192,
@@ -121,20 +121,20 @@ fn streams_and_exit_codes(folder: &Path) {
         std::io::empty(),
         COMMAND,
     )
-    .unwrap();
+    .expect("the machine does it");
     assert_eq!((code, output.as_str(), errors.as_str()), (3, "out\n", "a b\n"));
     // More than all windows and pipes hold, through standard input and back.
     let octets: Vec<u8> = (0..300_000_u32).map(|number| (number % 251) as u8).collect();
     let request = ExecRequest { argv: vec!["cat".to_owned()], ..Default::default() };
     let (mut output, mut errors) = (Vec::new(), Vec::new());
     let input = std::io::Cursor::new(octets.clone());
-    let code =
-        exec(folder, "v1", &request, input, &mut output, &mut errors, Some(COMMAND)).unwrap();
+    let code = exec(folder, "v1", &request, input, &mut output, &mut errors, Some(COMMAND))
+        .expect("the machine does it");
     assert_eq!(code, 0);
     assert!(output == octets, "{} of {} octets came back", output.len(), octets.len());
-    assert_eq!(run(folder, "v1", "no-such-program").unwrap().0, 127);
-    assert_eq!(run(folder, "v1", "sh -c kill -9 $$").unwrap().0, 137);
-    assert_eq!(run(folder, "v1", "hostname").unwrap(), (0, "v1\n".to_owned()));
+    assert_eq!(run(folder, "v1", "no-such-program").expect("the machine does it").0, 127);
+    assert_eq!(run(folder, "v1", "sh -c kill -9 $$").expect("the machine does it").0, 137);
+    assert_eq!(run(folder, "v1", "hostname").expect("the machine does it"), (0, "v1\n".to_owned()));
     assert!(run(folder, "v9", "true").is_err());
 }
 
@@ -144,6 +144,6 @@ fn ended_with_its_caller(folder: &Path) {
     let late = run_with(folder, "v2", "sleep 1000", std::io::empty(), short);
     assert!(matches!(late, Err(HostError::Late { .. })), "{late:?}");
     let gone = "sh -c for i in 1 2 3 4 5 6 7 8 9 10; do pidof sleep || exit 0; usleep 200000; done; exit 1";
-    let (code, text) = run(folder, "v2", gone).unwrap();
+    let (code, text) = run(folder, "v2", gone).expect("the machine does it");
     assert_eq!(code, 0, "{text}");
 }

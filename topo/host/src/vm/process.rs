@@ -26,7 +26,7 @@ static STARTER: LazyLock<Mutex<Sender<Job>>> = LazyLock::new(|| {
     let (sender, jobs) = channel::<Job>();
     std::thread::spawn(move || {
         for (mut command, answer) in jobs {
-            // Nobody reads the answer if the asking thread has ended; then the child is killed when it is dropped.
+            // The answer stays unread if the thread that asked has ended; its child is killed here.
             if let Err(unread) = answer.send(command.spawn())
                 && let Ok(mut child) = unread.0
             {
@@ -71,8 +71,8 @@ pub fn start(launch: Launch) -> Result<Child, HostError> {
         })
     };
     let (answer, child) = channel();
-    let sent = STARTER.lock().map(|starter| starter.send((command, answer)));
-    let child = sent.is_ok_and(|sent| sent.is_ok()).then(|| child.recv().ok()).flatten();
+    let sent = STARTER.lock().is_ok_and(|starter| starter.send((command, answer)).is_ok());
+    let child = sent.then(|| child.recv().ok()).flatten();
     let child =
         child.unwrap_or_else(|| Err(io::Error::other("the thread for child processes has ended")));
     child.map_err(HostError::io("cannot start QEMU"))
