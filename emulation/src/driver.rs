@@ -51,6 +51,8 @@ const BEAT_NS: u64 = 125_000_000;
 const SLEEP_MAX_NS: u64 = 20_000_000;
 /// Delay until a datagram that met a full socket is sent again.
 const RETRY_NS: u64 = 100_000;
+/// The longest such delay towards a program outside, whose work the retries interrupt.
+const RETRY_OUTSIDE_MAX_NS: u64 = 800_000;
 /// Steps before sockets are read again.
 const TURN_MAX: usize = 512;
 /// Departures sent together at most: with more, the first would be late.
@@ -77,6 +79,8 @@ pub struct Worker {
     /// The instant of the last step.
     now: Instant,
     next_beat_ns: u64,
+    /// Delay of the next retry.
+    retry_ns: u64,
     unwired: u64,
 }
 
@@ -106,6 +110,7 @@ impl Worker {
             latest_arrival: Instant::ZERO,
             now: Instant::ZERO,
             next_beat_ns: 0,
+            retry_ns: RETRY_NS,
             unwired: 0,
             run,
         }
@@ -352,12 +357,12 @@ impl Worker {
     }
 
     /// Waits until the next step is due or a socket can be read.
-    fn idle(&self) {
+    fn idle(&mut self) {
         let inside = self.next_inside().map_or(Instant::NEVER, |(due, _)| due);
         let other = inside.min(self.run.plan.stop);
         let due = self.pace.wake_ns(&self.run.clock, self.departures.next_at(), other);
         let now_ns = monotonic_ns();
-        let nap = if self.run.exchange.waiting() { RETRY_NS } else { SLEEP_MAX_NS };
+        let nap = self.nap_ns();
         let wake = due.min(self.next_beat_ns).min(now_ns + nap);
         let filling = self.moderation.and_then(|moderation| moderation.filling(now_ns));
         if let Some(until) = filling {
@@ -368,6 +373,18 @@ impl Worker {
         }
         // Frames in the socket are not due yet, so reading waits a little for more of them.
         timer::wait(None, wake.min(self.pace.read_by_ns(monotonic_ns())));
+    }
+
+    /// The longest sleep now. Each vain retry doubles the next delay where programs outside are the receivers.
+    fn nap_ns(&mut self) -> u64 {
+        if !self.run.exchange.waiting() {
+            self.retry_ns = RETRY_NS;
+            return SLEEP_MAX_NS;
+        }
+        let most = if self.moderation.is_some() { RETRY_OUTSIDE_MAX_NS } else { RETRY_NS };
+        let nap = self.retry_ns;
+        self.retry_ns = (nap * 2).min(most);
+        nap
     }
 
     fn beat_if_due(&mut self, supervisor: &impl Supervisor) {

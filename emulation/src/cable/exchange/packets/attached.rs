@@ -17,8 +17,9 @@ const ETHERNET: usize = 14;
 /// Octets of an 802.1Q tag, which the MTU does not include either.
 const TAG: usize = 4;
 
-/// Frames wait so long for a program that does not read, in nanoseconds; then they are dropped.
-const PATIENCE_NS: u64 = 20_000_000;
+/// Frames wait so long for a program that does not read, in nanoseconds; then they are dropped. A virtual machine on a
+/// busy host stands still for tens of milliseconds.
+const PATIENCE_NS: u64 = 500_000_000;
 /// Interval at which a frame is offered to a program that does not read or is not there, in nanoseconds.
 const PROBE_NS: u64 = 1_000_000;
 
