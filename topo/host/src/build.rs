@@ -75,7 +75,7 @@ enum KernelSource {
 /// # Errors
 /// If a program is missing, a package cannot be had, or the machine does not start.
 pub fn build(order: &Order, progress: &mut dyn FnMut(&str)) -> Result<Built, HostError> {
-    let qemu = vm::Qemu::find()?;
+    vm::Qemu::find()?;
     for addition in &order.additions {
         apt::check_name(addition)?;
     }
@@ -117,9 +117,8 @@ pub fn build(order: &Order, progress: &mut dyn FnMut(&str)) -> Result<Built, Hos
     };
     apt.discard_packages();
     let watch = Stopwatch::start();
-    progress("starting a machine and saving its state");
-    let accelerator = vm::prepare(&qemu, &image)?;
-    progress(&format!("the state was saved after {:.1} s ({accelerator})", watch.seconds()));
+    let accelerator = vm::prepare(&image, vm::DEFAULT_MEMORY_MIB, progress)?;
+    progress(&format!("the state is there after {:.1} s ({accelerator})", watch.seconds()));
     image.publish(is_default)?;
     image::prune()?;
     Ok(Built { image, was_cached, accelerator })

@@ -4,6 +4,8 @@ pub mod build;
 mod error;
 pub mod exec;
 pub mod image;
+pub mod running;
+pub mod text;
 pub mod vm;
 
 pub use error::HostError;

@@ -2,6 +2,7 @@
 
 use crate::HostError;
 use crate::image::{Image, check_private};
+use crate::text::escaped;
 use command::{Boot, Machine};
 use control::ControlLine;
 use emulation::clock::{Stopwatch, realtime_ns};
@@ -131,7 +132,8 @@ impl Vm {
         spec.check()?;
         let qemu = Qemu::find()?;
         let accelerator = accelerator::of(&qemu, image)?;
-        let state = state::find_or_save(&qemu, image, accelerator, spec.memory_mib)?;
+        let state =
+            state::find_or_save(&qemu, image, accelerator, spec.memory_mib, &mut |_| {})?;
         let file = |part: &str| socket(&spec.folder, &spec.name, part);
         let mut leftovers: Vec<PathBuf> =
             (0..EXEC_PORTS).map(|port| file(&format!("exec{port}"))).collect();
@@ -142,41 +144,53 @@ impl Vm {
             accelerator,
             memory_mib: spec.memory_mib,
             name: &spec.name,
-            local: &spec.local,
-            remote: &spec.remote,
-            boot: Boot::Restored { state, folder: &spec.folder },
+            boot: Boot::Restored {
+                state,
+                folder: &spec.folder,
+                local: &spec.local,
+                remote: &spec.remote,
+            },
         };
         let log = file("qemu.log");
         let errors = File::create(&log).map_err(HostError::io(log.display()))?;
-        let child = process::start(machine.command(&qemu, theirs, None, errors)?)?;
+        let child = process::start(machine.command(&qemu, theirs, None, errors.into())?)?;
         let logs = [log, file("console.log")];
         let mut vm = Vm { name: spec.name.clone(), child, control, leftovers, logs };
         vm.control.send(&Control::Identity(identity(spec)?))?;
         Ok(vm)
     }
 
+    /// Waits at most `limit` for the machine to have its identity and to execute commands. Returns whether it does.
+    ///
+    /// # Errors
+    /// If it cannot set its identity, or ends; with the end of its logs.
+    pub fn is_ready(&mut self, limit: Duration) -> Result<bool, HostError> {
+        match self.control.receive(limit) {
+            Ok(Some(Status::Ready)) => Ok(true),
+            Ok(Some(Status::Failed(why))) => {
+                Err(HostError::Failed(format!("host {}: {why}", self.name)))
+            }
+            Ok(Some(Status::Waiting { .. }) | None) => Ok(false),
+            Err(_) => {
+                let why = self.obituary();
+                Err(HostError::Failed(format!("host {}: {why}", self.name)))
+            }
+        }
+    }
+
     /// Waits until the machine has its identity and executes commands.
     ///
     /// # Errors
-    /// If it cannot set its identity, ends, or the limit passes; with the end of its logs.
+    /// As [`Vm::is_ready`], or the limit passes.
     pub fn wait_ready(&mut self, limit: Duration) -> Result<(), HostError> {
         let watch = Stopwatch::start();
-        loop {
-            match self.control.receive(Duration::from_millis(100)) {
-                Ok(Some(Status::Ready)) => return Ok(()),
-                Ok(Some(Status::Failed(why))) => {
-                    return Err(HostError::Failed(format!("host {}: {why}", self.name)));
-                }
-                Ok(Some(Status::Waiting { .. }) | None) => {}
-                Err(_) => return Err(HostError::Failed(self.obituary())),
-            }
+        while !self.is_ready(Duration::from_millis(100))? {
             if watch.seconds() > limit.as_secs_f64() {
-                return Err(HostError::Late {
-                    what: format!("the start of host {}", self.name),
-                    limit,
-                });
+                let what = format!("the start of host {}", self.name);
+                return Err(HostError::Late { what, limit });
             }
         }
+        Ok(())
     }
 
     /// Process id of QEMU.
@@ -189,15 +203,20 @@ impl Vm {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Powers the machine off; after two seconds QEMU is killed.
-    pub fn stop(mut self) {
-        if self.control.send(&Control::PowerOff).is_ok() {
-            process::wait(&mut self.child, STOP);
-        }
+    /// Asks the machine to power itself off, which takes a moment.
+    pub fn power_off(&mut self) {
+        // An error means that it has ended.
+        let _ = self.control.send(&Control::PowerOff);
     }
 
-    /// Why a machine has ended.
-    fn obituary(&mut self) -> String {
+    /// Powers the machine off; after two seconds QEMU is killed.
+    pub fn stop(mut self) {
+        self.power_off();
+        process::wait(&mut self.child, STOP);
+    }
+
+    /// Why the machine has ended, with the end of its logs.
+    pub fn obituary(&mut self) -> String {
         process::wait(&mut self.child, Duration::from_millis(500));
         let how = match self.child.try_wait() {
             Ok(Some(status)) => format!("QEMU ended: {status}"),
@@ -205,13 +224,11 @@ impl Vm {
         };
         let tails = self.logs.iter().map(|log| {
             let text = fs::read(log).unwrap_or_default();
-            let end =
-                String::from_utf8_lossy(&text[text.len().saturating_sub(LOG_TAIL)..]).into_owned();
-            end.chars().filter(|letter| *letter == '\n' || !letter.is_control()).collect::<String>()
+            escaped(&text[text.len().saturating_sub(LOG_TAIL)..])
         });
         let tails =
             tails.filter(|text| !text.trim().is_empty()).map(|text| format!("\n{}", text.trim()));
-        format!("host {}: {how}{}", self.name, tails.collect::<String>())
+        format!("{how}{}", tails.collect::<String>())
     }
 }
 
@@ -225,10 +242,19 @@ impl Drop for Vm {
     }
 }
 
-/// Finds the accelerator for an image and saves the state of a started machine, unless both are cached.
-pub(crate) fn prepare(qemu: &Qemu, image: &Image) -> Result<Accelerator, HostError> {
-    let accelerator = accelerator::of(qemu, image)?;
-    state::find_or_save(qemu, image, accelerator, DEFAULT_MEMORY_MIB)?;
+/// Finds the accelerator for an image, and saves the state of a started machine with this amount of memory, unless both
+/// are cached. `progress` gets a line before a state is saved, which takes as long as a cold start.
+///
+/// # Errors
+/// If QEMU is missing, or a machine does not start.
+pub fn prepare(
+    image: &Image,
+    memory_mib: u32,
+    progress: &mut dyn FnMut(&str),
+) -> Result<Accelerator, HostError> {
+    let qemu = Qemu::find()?;
+    let accelerator = accelerator::of(&qemu, image)?;
+    state::find_or_save(&qemu, image, accelerator, memory_mib, progress)?;
     Ok(accelerator)
 }
 

@@ -74,13 +74,14 @@ pub(in super::super) fn run(options: &Options) -> Outcome {
         addresses: BTreeMap::new(),
         links: Vec::new(),
         attached: Vec::new(),
+        hosts: Vec::new(),
     };
     if let Some(left) = labs.all().get(&record.lab).filter(|left| left.is_abandoned()) {
         // If it cannot be removed, creating the folder fails with the reason.
         let _ = lifecycle::end(&labs, left);
     }
     let folder = labs.create(&record, &scenario.text)?;
-    lifecycle::start(&folder).inspect_err(|_| {
+    lifecycle::start(&folder, |line| eprintln!("  {line}")).inspect_err(|_| {
         // The next `up` or `down` removes what stays.
         let _ = LabRecord::read(&folder).map(|left| lifecycle::end(&labs, &left));
     })?;
