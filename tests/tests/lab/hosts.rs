@@ -156,7 +156,8 @@ fn an_ordinary_user_starts_two_hosts_and_connects_them() {
 fn streams_pass(place: &Place) {
     let said = output(exec(place, "v1", &["sh", "-c", "echo out; echo err >&2; exit 7"]));
     assert_eq!(said, (Some(7), "out\n".to_owned(), "err\n".to_owned()));
-    let (code, out, _) = output(exec(place, "v2", &["printf", "%s|", "a b", "$HOME", "'", "\"", ""]));
+    let (code, out, _) =
+        output(exec(place, "v2", &["printf", "%s|", "a b", "$HOME", "'", "\"", ""]));
     assert_eq!((code, out.as_str()), (Some(0), "a b|$HOME|'|\"||"));
     assert_eq!(output(exec(place, "v1", &["no-such-program"])).0, Some(127));
     let mut cat = exec(place, "v1", &["cat"]);
@@ -246,7 +247,8 @@ fn nothing_is_left_of_hosts_whenever_up_is_killed() {
     let file = in_repository(TWO).display().to_string();
     for step in [0.02, 0.15, 0.3, 0.6, 1.0] {
         let mut command = place.command(&["up", &file, "--name", "one"]);
-        let mut up = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
+        let mut up =
+            command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
         pause(step);
         up.kill().expect("the test may signal the process");
         up.wait().expect("the process is a child of the test");

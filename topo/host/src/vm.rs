@@ -2,11 +2,12 @@
 
 use crate::HostError;
 use crate::image::{Image, check_private};
+use crate::interface;
+use crate::process;
 use crate::text::escaped;
 use command::{Boot, Machine};
 use control::ControlLine;
 use emulation::clock::{Stopwatch, realtime_ns};
-use emulation::timer;
 use guest::protocol::{Control, EXEC_PORTS, Identity, Octets, Status};
 use std::fs::{self, File};
 use std::io::Read;
@@ -19,7 +20,6 @@ mod accelerator;
 mod command;
 mod control;
 mod monitor;
-mod process;
 mod qemu;
 mod state;
 
@@ -27,14 +27,8 @@ pub use qemu::{Accelerator, Qemu};
 
 /// Longest path of a Unix socket in octets (unix(7), `sun_path` without its end).
 const SOCKET_PATH: usize = 107;
-/// Longest name of a machine.
-const NAME: usize = 32;
-/// Range of MTUs: the least of IPv4 (RFC 791), and what the virtual interface is made for.
-const MTU: std::ops::RangeInclusive<u32> = 68..=9500;
 /// Range of memory in MiB.
 const MEMORY_MIB: std::ops::RangeInclusive<u32> = 128..=65_536;
-/// Most addresses of a machine.
-const ADDRESSES: usize = 16;
 /// Time for a machine to power off, after which QEMU is killed.
 const STOP: Duration = Duration::from_secs(2);
 /// Octets of random numbers that a machine gets.
@@ -69,20 +63,9 @@ pub struct VmSpec {
 impl VmSpec {
     fn check(&self) -> Result<(), HostError> {
         let bad = |why: String| Err(HostError::Invalid(format!("host {:?}: {why}", self.name)));
-        check_name(&self.name)?;
-        if self.mac[0] & 1 == 1 || self.mac == [0; 6] {
-            return bad("its MAC address must be that of one interface".to_owned());
-        }
-        if !MTU.contains(&self.mtu) {
-            return bad(format!("an MTU of {} is outside {MTU:?}", self.mtu));
-        }
+        interface::check(&self.name, self.mac, self.mtu, &self.addresses)?;
         if !MEMORY_MIB.contains(&self.memory_mib) {
             return bad(format!("{} MiB of memory are outside {MEMORY_MIB:?}", self.memory_mib));
-        }
-        let fits =
-            |(address, prefix): &(IpAddr, u8)| *prefix <= if address.is_ipv4() { 32 } else { 128 };
-        if self.addresses.len() > ADDRESSES || !self.addresses.iter().all(fits) {
-            return bad(format!("at most {ADDRESSES} addresses with a proper prefix are possible"));
         }
         check_private(&self.folder)?;
         let verbs = socket(&self.folder, &self.name, "console");
@@ -93,18 +76,6 @@ impl VmSpec {
         }
         Ok(())
     }
-}
-
-/// Refuses names that could be more than a part of a file name.
-pub(crate) fn check_name(name: &str) -> Result<(), HostError> {
-    let plain = |octet: u8| octet.is_ascii_alphanumeric() || octet == b'-' || octet == b'_';
-    let good = name.bytes().all(plain) && !name.starts_with('-');
-    if good && (1..=NAME).contains(&name.len()) {
-        return Ok(());
-    }
-    let text =
-        format!("{name:?} is no name of a host: letters, digits, `-` and `_`, at most {NAME}");
-    Err(HostError::Invalid(text))
 }
 
 /// A file of a machine in the folder of its run.
@@ -132,8 +103,7 @@ impl Vm {
         spec.check()?;
         let qemu = Qemu::find()?;
         let accelerator = accelerator::of(&qemu, image)?;
-        let state =
-            state::find_or_save(&qemu, image, accelerator, spec.memory_mib, &mut |_| {})?;
+        let state = state::find_or_save(&qemu, image, accelerator, spec.memory_mib, &mut |_| {})?;
         let file = |part: &str| socket(&spec.folder, &spec.name, part);
         let mut leftovers: Vec<PathBuf> =
             (0..EXEC_PORTS).map(|port| file(&format!("exec{port}"))).collect();
@@ -270,11 +240,6 @@ fn identity(spec: &VmSpec) -> Result<Identity, HostError> {
         time_ns: realtime_ns(),
         seed: Octets(seed),
     })
-}
-
-/// Waits for some time.
-fn pause(time: Duration) {
-    timer::wait(None, emulation::clock::monotonic_ns() + time.as_nanos() as u64);
 }
 
 #[cfg(test)]

@@ -82,7 +82,8 @@ impl Hosts {
                     let image = image(&mut images, host).map_err(cannot_start(&host.name))?;
                     let mut said = Ok(());
                     let mut progress = |line: &str| said = report(line.to_owned());
-                    prepare(image, spec.memory_mib, &mut progress).map_err(cannot_start(&host.name))?;
+                    prepare(image, spec.memory_mib, &mut progress)
+                        .map_err(cannot_start(&host.name))?;
                     said?;
                     Vm::start(image, &spec).map(Running::Vm).map_err(cannot_start(&host.name))?
                 }

@@ -1,9 +1,9 @@
 //! The command line of QEMU. Paths and names are never part of an option without being escaped.
 
-use super::process::Launch;
 use super::qemu::{Accelerator, Qemu};
 use crate::HostError;
 use crate::image::{INITRAMFS, Image, KERNEL};
+use crate::process::Launch;
 use guest::protocol::{CONTROL_PORT, EXEC_PORT, EXEC_PORTS, VERBS_PORT};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -225,8 +225,9 @@ mod tests {
             },
         };
         let qemu = Qemu { version: String::new() };
-        let launch =
-            machine.command(&qemu, theirs.into(), None, File::open("/dev/null").unwrap().into()).unwrap();
+        let launch = machine
+            .command(&qemu, theirs.into(), None, File::open("/dev/null").unwrap().into())
+            .unwrap();
         let words: Vec<String> =
             launch.command.get_args().map(|word| word.to_string_lossy().into_owned()).collect();
         let network = words.iter().find(|word| word.starts_with("dgram,")).unwrap();

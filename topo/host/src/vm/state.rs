@@ -1,13 +1,13 @@
 //! Saved states: a machine with its modules loaded that waits for its identity. Machines start from it.
 
+use super::DEFAULT_MEMORY_MIB;
 use super::command::{Boot, KERNEL_LINE, Machine};
 use super::control::ControlLine;
 use super::monitor::Monitor;
-use super::process;
 use super::qemu::{Accelerator, Qemu};
-use super::{DEFAULT_MEMORY_MIB, pause};
 use crate::HostError;
 use crate::image::{Image, hash, hash_file};
+use crate::process::{self, pause};
 use crate::text::escaped;
 use emulation::clock::Stopwatch;
 use guest::protocol::{Control, Status, VERSION};

@@ -5,8 +5,8 @@
 
 use crate::LaunchError;
 pub use crate::daemons::persistent::DaemonRecord;
-pub use crate::hosts::HostRecord;
 use crate::error::OrHost;
+pub use crate::hosts::HostRecord;
 use crate::owner::{ProcessIdentity, folder, private, remove_leftovers_in, write_json};
 use proto::technology::Technology;
 use proto::units::BitRate;

@@ -101,11 +101,7 @@ fn tell(message: &StartMessage) -> Result<(), LaunchError> {
 }
 
 /// Starts the hosts of a lab, and waits until they take commands.
-fn start_hosts(
-    job: &Job<'_>,
-    folder: &Path,
-    record: &mut LabRecord,
-) -> Result<Hosts, LaunchError> {
+fn start_hosts(job: &Job<'_>, folder: &Path, record: &mut LabRecord) -> Result<Hosts, LaunchError> {
     let report = &mut |line| tell(&StartMessage::Progress(line));
     let mut hosts = Hosts::start(job, report)?;
     record.hosts = hosts.records(job.lab)?;

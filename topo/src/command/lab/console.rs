@@ -36,7 +36,8 @@ pub(in super::super) fn run(options: &Options) -> Outcome {
     let (folder, host) = running_host(&options.choice, &options.host)?;
     if host.kind != HostKind::Vm {
         let (name, kind) = (&host.name, host.kind.word());
-        let message = format!("host {name} is a {kind}, which has no console: pausebed exec {name} -- sh");
+        let message =
+            format!("host {name} is a {kind}, which has no console: pausebed exec {name} -- sh");
         return Err(Failure::usage(message));
     }
     let path = folder.join(format!("{}.console", host.name));
