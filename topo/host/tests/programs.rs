@@ -120,10 +120,7 @@ fn streams_codes_and_limits(lab: &Lab, exec: Exec, name: &str) {
     assert_eq!(shell("kill -9 $$").0, 137);
     // Docker before 23 says 126.
     let missing = lab.exec(exec, name, &["no-such-program"]);
-    assert!(
-        [126, 127].contains(&missing.0) && missing.2.contains("no-such-program"),
-        "{missing:?}"
-    );
+    assert!([126, 127].contains(&missing.0), "{missing:?}");
     // More than all pipes hold, through standard input and back.
     let line = "0123456789abcde\n";
     let input = io::Cursor::new(line.repeat(40_000).into_bytes());
