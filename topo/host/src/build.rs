@@ -98,7 +98,8 @@ pub fn build(order: &Order, progress: &mut dyn FnMut(&str)) -> Result<Built, Hos
     if let KernelSource::File(file) = &source {
         parts.push(image::hash_file(file).map_err(HostError::io(file.display()))?);
     }
-    let parts = parts.iter().map(String::as_str).chain([guestd_hash.as_str()]);
+    parts.extend([guestd_hash.clone(), modules::wanted()]);
+    let parts = parts.iter().map(String::as_str);
     let folder = cache.join("images").join(image::key(parts));
     let cached = Image::open(folder.clone()).ok();
     let was_cached = cached.is_some();
@@ -117,7 +118,7 @@ pub fn build(order: &Order, progress: &mut dyn FnMut(&str)) -> Result<Built, Hos
     };
     apt.discard_packages();
     let watch = Stopwatch::start();
-    let accelerator = vm::prepare(&image, vm::DEFAULT_MEMORY_MIB, progress)?;
+    let accelerator = vm::prepare(&image, image.memory_mib()?, progress)?;
     progress(&format!("the state is there after {:.1} s ({accelerator})", watch.seconds()));
     image.publish(is_default)?;
     image::prune()?;

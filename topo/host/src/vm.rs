@@ -33,8 +33,6 @@ const MEMORY_MIB: std::ops::RangeInclusive<u32> = 128..=65_536;
 const STOP: Duration = Duration::from_secs(2);
 /// Octets of random numbers that a machine gets.
 const SEED: usize = 64;
-/// Memory for which `vm build` saves a state.
-pub const DEFAULT_MEMORY_MIB: u32 = 192;
 /// Octets of a log that an error shows.
 const LOG_TAIL: usize = 1_500;
 
@@ -216,12 +214,17 @@ impl Drop for Vm {
 /// are cached. `progress` gets a line before a state is saved, which takes as long as a cold start.
 ///
 /// # Errors
-/// If QEMU is missing, or a machine does not start.
+/// If QEMU is missing, the image needs more memory, or a machine does not start.
 pub fn prepare(
     image: &Image,
     memory_mib: u32,
     progress: &mut dyn FnMut(&str),
 ) -> Result<Accelerator, HostError> {
+    let least = image.memory_mib()?;
+    if memory_mib < least {
+        let text = format!("the image needs more memory: memory = \"{least} MiB\"");
+        return Err(HostError::Invalid(text));
+    }
     let qemu = Qemu::find()?;
     let accelerator = accelerator::of(&qemu, image)?;
     state::find_or_save(&qemu, image, accelerator, memory_mib, progress)?;

@@ -1,6 +1,5 @@
 //! Saved states: a machine with its modules loaded that waits for its identity. Machines start from it.
 
-use super::DEFAULT_MEMORY_MIB;
 use super::command::{Boot, KERNEL_LINE, Machine};
 use super::control::ControlLine;
 use super::monitor::Monitor;
@@ -103,7 +102,8 @@ fn remember(path: &Path) {
 
 /// Whether a machine starts within `limit`.
 pub fn starts(qemu: &Qemu, image: &Image, accelerator: Accelerator, limit: Duration) -> bool {
-    started(qemu, image, accelerator, DEFAULT_MEMORY_MIB, limit).is_ok()
+    let memory = image.memory_mib();
+    memory.and_then(|memory| started(qemu, image, accelerator, memory, limit)).is_ok()
 }
 
 fn save(
