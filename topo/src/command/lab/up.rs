@@ -87,7 +87,13 @@ pub(in super::super) fn run(options: &Options) -> Outcome {
     })?;
     let LabRecord { lab: name, backend, .. } = &record;
     let (nics, switches) = (lab.nics.len(), lab.switches.len());
-    println!("lab {name} is up on {backend}: {nics} NICs, {switches} switches, {dilation}× slowed");
+    let hosts = match lab.fabric.hosts.len() {
+        0 => String::new(),
+        hosts => format!("{hosts} hosts, "),
+    };
+    println!(
+        "lab {name} is up on {backend}: {hosts}{nics} NICs, {switches} switches, {dilation}× slowed"
+    );
     eprintln!("  pausebed status | show links | show queues --watch | down {name}");
     for remark in launch::attached::remarks(&lab.fabric.wiring) {
         eprintln!("  {remark}");
