@@ -20,6 +20,7 @@ need ping iputils-ping
 need iperf3 iperf3
 need tcpreplay tcpreplay
 need tcpdump tcpdump
+need qemu-system-x86_64 qemu-system-x86
 docker info >/dev/null 2>&1 || need dockerd docker.io
 docker compose version >/dev/null 2>&1 || need docker-compose docker-compose
 module() { # module NAME PACKAGE: NAME must be importable by a python3 that the tests find
@@ -68,6 +69,8 @@ if ! docker info >/dev/null 2>&1 && [ "$(id -u)" -eq 0 ]; then
 fi
 
 cargo build --profile quick --bins
+# The image of virtual machines, kept in the cache of this user. Without it the tests with hosts print SKIPPED.
+"${CARGO_TARGET_DIR:-target}/quick/pausebed" vm build || echo "no image of virtual machines: tests with hosts are skipped"
 if docker info >/dev/null 2>&1; then
   docker/build.sh
   docker/prometheus.sh || echo "no Prometheus image: the test that scrapes containers is skipped"

@@ -109,7 +109,17 @@ const CRATES: &[(&str, &str, &[&str])] = &[
     (
         "launch",
         "topo/launch",
-        &["proto", "emulation", "capture", "daemon", "switchd", "nicd", "scenario", "results"],
+        &[
+            "proto",
+            "emulation",
+            "capture",
+            "daemon",
+            "switchd",
+            "nicd",
+            "scenario",
+            "results",
+            "host",
+        ],
     ),
     ("report", "topo/report", &["proto", "emulation", "daemon", "chart", "scenario", "results"]),
     ("dissect", "topo/dissect", &["proto", "emulation", "capture"]),

@@ -9,6 +9,8 @@ mod changes;
 #[path = "live/hostile.rs"]
 #[allow(dead_code, reason = "laboratory.rs asks it for the ports of daemons")]
 mod hostile;
+#[path = "lab/hosts.rs"]
+mod hosts;
 #[path = "live/laboratory.rs"]
 #[allow(dead_code, reason = "the tests of live.rs use more of it")]
 mod laboratory;

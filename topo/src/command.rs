@@ -106,8 +106,12 @@ enum Command {
     Traffic(lab::change::Traffic),
     /// Capture frames of a lab while it runs.
     Capture(lab::capture::Options),
-    /// Show the log of a lab.
+    /// Show the log of a lab, or the console of a host.
     Logs(lab::logs::Options),
+    /// Run a command on a host of a lab.
+    Exec(lab::exec::Options),
+    /// Open the console of a virtual machine of a lab.
+    Console(lab::console::Options),
     /// End a lab, and remove its files.
     Down(lab::down::Options),
     /// Make the image of virtual machines.
@@ -177,6 +181,8 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
             Command::Traffic(options) => lab::change::traffic(&options),
             Command::Capture(options) => lab::capture::run(&options),
             Command::Logs(options) => lab::logs::run(&options),
+            Command::Exec(options) => return lab::exec::run(&options),
+            Command::Console(options) => lab::console::run(&options),
             Command::Down(options) => lab::down::run(&options),
             Command::Vm(options) => vm::run(&options),
             Command::Keep(options) => lab::up::keep(&options),

@@ -5,7 +5,7 @@
 //! another namespace, where a port of the fabric may be attached.
 
 use super::interface::{PairEnd, address_of};
-use super::namespace::{Namespace, within};
+use super::namespace::Namespace;
 use super::packet_socket::PacketSocket;
 use super::shim::SendingEnd;
 use nix::net::if_::if_nametoindex;
@@ -14,7 +14,6 @@ use socket2::{Domain, SockAddr, Socket, Type};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::AsFd;
-use std::path::PathBuf;
 
 /// The host's interface.
 const INTERFACE: &str = "eth0";
@@ -51,7 +50,7 @@ impl Host {
         beside.interfaces.switch_on(port, "the port of a host")?;
         host.namespace.interfaces.switch_on(INTERFACE, "a host")?;
         let index = host.within(|| Ok(if_nametoindex(INTERFACE)?))?;
-        host.namespace.interfaces.give_address(index, host.address, PREFIX)?;
+        host.namespace.interfaces.give_address(index, host.address.into(), PREFIX)?;
         Ok(host)
     }
 
@@ -60,8 +59,7 @@ impl Host {
     /// # Errors
     /// Those of `work`, or if the namespace may not be entered.
     pub fn within<T: Send>(&self, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
-        let path = format!("/proc/self/fd/{}", self.namespace.descriptor());
-        within(Some(&PathBuf::from(path)), work)
+        self.namespace.enter(work)
     }
 
     /// Opens a socket that receives a copy of every frame that reaches the host.

@@ -9,14 +9,14 @@ use netlink_packet_core::{
     NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, NetlinkBuffer, NetlinkMessage,
     NetlinkPayload,
 };
-use netlink_packet_route::address::{AddressAttribute, AddressMessage};
+use netlink_packet_route::address::{AddressAttribute, AddressHeaderFlags, AddressMessage};
 use netlink_packet_route::link::{
     InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkInfo, LinkMessage,
 };
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 use std::io;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 /// Octets of the longest alias that the kernel keeps, without the terminating zero (IFALIASZ).
@@ -105,24 +105,31 @@ impl Interfaces {
     }
 
     /// Removes the interface `name`; the other end of a pair goes with it.
-    #[cfg(test)]
-    pub(crate) fn remove(&self, name: &str) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    pub fn remove(&self, name: &str) -> io::Result<()> {
         let mut message = LinkMessage::default();
         message.attributes.push(LinkAttribute::IfName(name.to_owned()));
         self.ask(RouteNetlinkMessage::DelLink(message), 0)
     }
 
-    /// Adds an address with a prefix of `prefix` bits to the interface of this `index`.
+    /// Adds an address with a prefix of `prefix` bits to the interface of this `index`. No frame asks whether another
+    /// host has it already (IFA_F_NODAD).
     ///
     /// # Errors
     /// Those of the kernel.
-    pub(crate) fn give_address(&self, index: u32, address: Ipv4Addr, prefix: u8) -> io::Result<()> {
+    pub fn give_address(&self, index: u32, address: IpAddr, prefix: u8) -> io::Result<()> {
         let mut message = AddressMessage::default();
-        message.header.family = AddressFamily::Inet;
+        message.header.family =
+            if address.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
+        if address.is_ipv6() {
+            message.header.flags = AddressHeaderFlags::Nodad;
+        }
         message.header.prefix_len = prefix;
         message.header.index = index;
-        message.attributes.push(AddressAttribute::Local(IpAddr::V4(address)));
-        message.attributes.push(AddressAttribute::Address(IpAddr::V4(address)));
+        message.attributes.push(AddressAttribute::Local(address));
+        message.attributes.push(AddressAttribute::Address(address));
         self.ask(RouteNetlinkMessage::NewAddress(message), NLM_F_CREATE | NLM_F_EXCL)
     }
 

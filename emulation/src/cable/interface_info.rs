@@ -83,19 +83,43 @@ fn describe(face: NetworkInterface) -> io::Result<InterfaceInfo> {
     })
 }
 
+/// Switches the offloads off of the interface `name` in the namespace of the calling thread: its frames have complete
+/// checksums and are no longer than the MTU.
+///
+/// # Errors
+/// Those of the kernel; EPERM without `CAP_NET_ADMIN`.
+pub fn switch_offloads_off(name: &str) -> io::Result<()> {
+    let socket = Socket::new(Domain::IPV4, Type::DGRAM, None)?;
+    for (_, command, bits) in OFFLOADS {
+        if let Ok(value) = ethtool(&socket, name, command, 0)
+            && value & bits != 0
+        {
+            // The command that writes an offload follows the one that reads it.
+            ethtool(&socket, name, command + 1, value & !bits)?;
+        }
+    }
+    Ok(())
+}
+
 /// Whether an offload is on; false where the interface does not know it.
 fn is_on(socket: &Socket, name: &str, command: u32, bits: u32) -> bool {
+    ethtool(socket, name, command, 0).is_ok_and(|value| value & bits != 0)
+}
+
+/// Reads or writes one value of an interface.
+fn ethtool(socket: &Socket, name: &str, command: u32, data: u32) -> io::Result<u32> {
     /// `struct ethtool_value`.
     #[repr(C)]
     struct Value {
         command: u32,
         data: u32,
     }
-    let mut value = Value { command, data: 0 };
+    let mut value = Value { command, data };
     let mut request = request(name);
     request.ifr_ifru.ifru_data = std::ptr::from_mut(&mut value).cast();
-    // The kernel writes `data` through the pointer in `request`, and `value` outlives the call.
-    ioctl(socket, SIOCETHTOOL, &mut request).is_ok() && value.data & bits != 0
+    // The kernel reads and writes `value` through the pointer in `request`, and `value` outlives the call.
+    ioctl(socket, SIOCETHTOOL, &mut request)?;
+    Ok(value.data)
 }
 
 /// A request about the interface `name`.

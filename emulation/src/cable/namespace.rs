@@ -48,6 +48,24 @@ impl Namespace {
         Ok(Namespace { handle: File::open(OWN)?.into(), interfaces: Interfaces::here()? })
     }
 
+    /// The namespace of a file such as `/proc/PID/ns/net`.
+    ///
+    /// # Errors
+    /// If there is no such namespace, or it may not be entered.
+    pub fn open(path: &Path) -> io::Result<Namespace> {
+        let handle = File::open(path)?;
+        let interfaces = entered(handle.as_fd(), Interfaces::here)?;
+        Ok(Namespace { handle: handle.into(), interfaces })
+    }
+
+    /// Runs `work` in it, on a thread of its own.
+    ///
+    /// # Errors
+    /// If it may not be entered, or those of `work`.
+    pub fn enter<T: Send>(&self, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
+        entered(self.as_fd(), work)
+    }
+
     /// Its descriptor in this process, for `/proc/PID/fd/N`.
     pub fn descriptor(&self) -> RawFd {
         self.handle.as_raw_fd()
@@ -69,9 +87,16 @@ pub fn within<T: Send>(
     work: impl FnOnce() -> io::Result<T> + Send,
 ) -> io::Result<T> {
     let Some(path) = namespace else { return work() };
-    let handle = File::open(path)?;
+    entered(File::open(path)?.as_fd(), work)
+}
+
+/// Runs `work` on a thread that has entered the namespace of this descriptor.
+fn entered<T: Send>(
+    namespace: BorrowedFd<'_>,
+    work: impl FnOnce() -> io::Result<T> + Send,
+) -> io::Result<T> {
     aside(|| {
-        setns(handle, CloneFlags::CLONE_NEWNET)?;
+        setns(namespace, CloneFlags::CLONE_NEWNET)?;
         work()
     })?
 }

@@ -6,6 +6,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
@@ -17,7 +18,12 @@ pub struct Place {
     pub root: Option<PathBuf>,
     /// The network namespace for all commands, if it is not that of the test.
     pub namespace: Option<Namespace>,
+    /// A copy of the program that an ordinary user executes, if the test is run by root.
+    pub ordinary: Option<PathBuf>,
 }
+
+/// The ordinary user: "nobody" of Debian.
+pub const ORDINARY: u32 = 65_534;
 
 /// The two fabrics of these tests.
 pub const INFINIBAND: &str = "tests/tests/live/scenario.toml";
@@ -26,7 +32,7 @@ pub const ETHERNET: &str = "tests/tests/live/ethernet.toml";
 impl Place {
     pub fn new() -> Place {
         let folder = tempfile::Builder::new().prefix("pb").tempdir().expect("a folder");
-        Place { folder, root: None, namespace: None }
+        Place { folder, root: None, namespace: None, ordinary: None }
     }
 
     /// A command whose environment shows it only the labs of this place.
@@ -41,11 +47,15 @@ impl Place {
         };
         command.args(words).env("PAUSEBED_LABS", self.labs()).stdin(Stdio::null());
         command.env("XDG_RUNTIME_DIR", self.root()).env("TMPDIR", self.root());
+        if self.ordinary.is_some() {
+            command.uid(ORDINARY).gid(ORDINARY);
+            command.env("HOME", self.root()).env("XDG_CACHE_HOME", self.root().join("cache"));
+        }
         command
     }
 
     pub fn command(&self, words: &[&str]) -> Command {
-        self.program(pausebed(), words)
+        self.program(self.ordinary.clone().unwrap_or_else(pausebed), words)
     }
 
     pub fn root(&self) -> &Path {

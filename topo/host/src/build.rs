@@ -75,7 +75,7 @@ enum KernelSource {
 /// # Errors
 /// If a program is missing, a package cannot be had, or the machine does not start.
 pub fn build(order: &Order, progress: &mut dyn FnMut(&str)) -> Result<Built, HostError> {
-    let qemu = vm::Qemu::find()?;
+    vm::Qemu::find()?;
     for addition in &order.additions {
         apt::check_name(addition)?;
     }
@@ -98,7 +98,8 @@ pub fn build(order: &Order, progress: &mut dyn FnMut(&str)) -> Result<Built, Hos
     if let KernelSource::File(file) = &source {
         parts.push(image::hash_file(file).map_err(HostError::io(file.display()))?);
     }
-    let parts = parts.iter().map(String::as_str).chain([guestd_hash.as_str()]);
+    parts.extend([guestd_hash.clone(), modules::wanted()]);
+    let parts = parts.iter().map(String::as_str);
     let folder = cache.join("images").join(image::key(parts));
     let cached = Image::open(folder.clone()).ok();
     let was_cached = cached.is_some();
@@ -117,9 +118,8 @@ pub fn build(order: &Order, progress: &mut dyn FnMut(&str)) -> Result<Built, Hos
     };
     apt.discard_packages();
     let watch = Stopwatch::start();
-    progress("starting a machine and saving its state");
-    let accelerator = vm::prepare(&qemu, &image)?;
-    progress(&format!("the state was saved after {:.1} s ({accelerator})", watch.seconds()));
+    let accelerator = vm::prepare(&image, image.memory_mib()?, progress)?;
+    progress(&format!("the state is there after {:.1} s ({accelerator})", watch.seconds()));
     image.publish(is_default)?;
     image::prune()?;
     Ok(Built { image, was_cached, accelerator })

@@ -1,7 +1,8 @@
 //! Commands in a virtual machine, over the sockets of its ports.
 
 use crate::HostError;
-use crate::vm::{check_name, socket};
+use crate::interface::check_name;
+use crate::vm::socket;
 use emulation::clock::Stopwatch;
 pub use guest::protocol::ExecRequest;
 use guest::protocol::{
@@ -61,7 +62,8 @@ pub fn exec(
     outcome
 }
 
-fn random() -> Result<u64, HostError> {
+/// A number that no earlier command had.
+pub(crate) fn random() -> Result<u64, HostError> {
     let mut octets = [0; 8];
     let read = File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut octets));
     read.map_err(HostError::io("/dev/urandom"))?;

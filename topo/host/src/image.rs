@@ -16,6 +16,9 @@ pub const INITRAMFS: &str = "initramfs.cpio";
 const MANIFEST: &str = "manifest.json";
 /// The link to the image that is taken without a choice of kernel.
 const DEFAULT: &str = "default";
+/// Memory in MiB with which the kernel starts, and the steps in which memory is counted.
+const KERNEL_MIB: u32 = 96;
+const MEMORY_STEP_MIB: u32 = 64;
 /// Changes whenever images are laid out differently.
 const LAYOUT: u32 = 1;
 
@@ -85,6 +88,17 @@ impl Image {
             }
         }
         Ok(Image { folder, manifest })
+    }
+
+    /// The least memory in MiB of a machine: that of the kernel, and twice the initial file system while it is unpacked.
+    ///
+    /// # Errors
+    /// If the file is not there.
+    pub fn memory_mib(&self) -> Result<u32, HostError> {
+        let file = self.folder.join(INITRAMFS);
+        let octets = fs::metadata(&file).map_err(HostError::io(file.display()))?.len();
+        let mib = u32::try_from(octets >> 20).unwrap_or(u32::MAX / 4);
+        Ok((KERNEL_MIB + 2 * mib).next_multiple_of(MEMORY_STEP_MIB))
     }
 
     /// A new manifest; the hashes are made from the files in `folder`.

@@ -2,10 +2,12 @@
 
 use crate::HostError;
 use crate::image::{Image, check_private};
+use crate::interface;
+use crate::process;
+use crate::text::escaped;
 use command::{Boot, Machine};
 use control::ControlLine;
 use emulation::clock::{Stopwatch, realtime_ns};
-use emulation::timer;
 use guest::protocol::{Control, EXEC_PORTS, Identity, Octets, Status};
 use std::fs::{self, File};
 use std::io::Read;
@@ -18,7 +20,6 @@ mod accelerator;
 mod command;
 mod control;
 mod monitor;
-mod process;
 mod qemu;
 mod state;
 
@@ -26,20 +27,12 @@ pub use qemu::{Accelerator, Qemu};
 
 /// Longest path of a Unix socket in octets (unix(7), `sun_path` without its end).
 const SOCKET_PATH: usize = 107;
-/// Longest name of a machine.
-const NAME: usize = 32;
-/// Range of MTUs: the least of IPv4 (RFC 791), and what the virtual interface is made for.
-const MTU: std::ops::RangeInclusive<u32> = 68..=9500;
 /// Range of memory in MiB.
 const MEMORY_MIB: std::ops::RangeInclusive<u32> = 128..=65_536;
-/// Most addresses of a machine.
-const ADDRESSES: usize = 16;
 /// Time for a machine to power off, after which QEMU is killed.
 const STOP: Duration = Duration::from_secs(2);
 /// Octets of random numbers that a machine gets.
 const SEED: usize = 64;
-/// Memory for which `vm build` saves a state.
-pub const DEFAULT_MEMORY_MIB: u32 = 192;
 /// Octets of a log that an error shows.
 const LOG_TAIL: usize = 1_500;
 
@@ -68,20 +61,9 @@ pub struct VmSpec {
 impl VmSpec {
     fn check(&self) -> Result<(), HostError> {
         let bad = |why: String| Err(HostError::Invalid(format!("host {:?}: {why}", self.name)));
-        check_name(&self.name)?;
-        if self.mac[0] & 1 == 1 || self.mac == [0; 6] {
-            return bad("its MAC address must be that of one interface".to_owned());
-        }
-        if !MTU.contains(&self.mtu) {
-            return bad(format!("an MTU of {} is outside {MTU:?}", self.mtu));
-        }
+        interface::check(&self.name, self.mac, self.mtu, &self.addresses)?;
         if !MEMORY_MIB.contains(&self.memory_mib) {
             return bad(format!("{} MiB of memory are outside {MEMORY_MIB:?}", self.memory_mib));
-        }
-        let fits =
-            |(address, prefix): &(IpAddr, u8)| *prefix <= if address.is_ipv4() { 32 } else { 128 };
-        if self.addresses.len() > ADDRESSES || !self.addresses.iter().all(fits) {
-            return bad(format!("at most {ADDRESSES} addresses with a proper prefix are possible"));
         }
         check_private(&self.folder)?;
         let verbs = socket(&self.folder, &self.name, "console");
@@ -92,18 +74,6 @@ impl VmSpec {
         }
         Ok(())
     }
-}
-
-/// Refuses names that could be more than a part of a file name.
-pub(crate) fn check_name(name: &str) -> Result<(), HostError> {
-    let plain = |octet: u8| octet.is_ascii_alphanumeric() || octet == b'-' || octet == b'_';
-    let good = name.bytes().all(plain) && !name.starts_with('-');
-    if good && (1..=NAME).contains(&name.len()) {
-        return Ok(());
-    }
-    let text =
-        format!("{name:?} is no name of a host: letters, digits, `-` and `_`, at most {NAME}");
-    Err(HostError::Invalid(text))
 }
 
 /// A file of a machine in the folder of its run.
@@ -131,7 +101,7 @@ impl Vm {
         spec.check()?;
         let qemu = Qemu::find()?;
         let accelerator = accelerator::of(&qemu, image)?;
-        let state = state::find_or_save(&qemu, image, accelerator, spec.memory_mib)?;
+        let state = state::find_or_save(&qemu, image, accelerator, spec.memory_mib, &mut |_| {})?;
         let file = |part: &str| socket(&spec.folder, &spec.name, part);
         let mut leftovers: Vec<PathBuf> =
             (0..EXEC_PORTS).map(|port| file(&format!("exec{port}"))).collect();
@@ -142,41 +112,53 @@ impl Vm {
             accelerator,
             memory_mib: spec.memory_mib,
             name: &spec.name,
-            local: &spec.local,
-            remote: &spec.remote,
-            boot: Boot::Restored { state, folder: &spec.folder },
+            boot: Boot::Restored {
+                state,
+                folder: &spec.folder,
+                local: &spec.local,
+                remote: &spec.remote,
+            },
         };
         let log = file("qemu.log");
         let errors = File::create(&log).map_err(HostError::io(log.display()))?;
-        let child = process::start(machine.command(&qemu, theirs, None, errors)?)?;
+        let child = process::start(machine.command(&qemu, theirs, None, errors.into())?)?;
         let logs = [log, file("console.log")];
         let mut vm = Vm { name: spec.name.clone(), child, control, leftovers, logs };
         vm.control.send(&Control::Identity(identity(spec)?))?;
         Ok(vm)
     }
 
+    /// Waits at most `limit` for the machine to have its identity and to execute commands. Returns whether it does.
+    ///
+    /// # Errors
+    /// If it cannot set its identity, or ends; with the end of its logs.
+    pub fn is_ready(&mut self, limit: Duration) -> Result<bool, HostError> {
+        match self.control.receive(limit) {
+            Ok(Some(Status::Ready)) => Ok(true),
+            Ok(Some(Status::Failed(why))) => {
+                Err(HostError::Failed(format!("host {}: {why}", self.name)))
+            }
+            Ok(Some(Status::Waiting { .. }) | None) => Ok(false),
+            Err(_) => {
+                let why = self.obituary();
+                Err(HostError::Failed(format!("host {}: {why}", self.name)))
+            }
+        }
+    }
+
     /// Waits until the machine has its identity and executes commands.
     ///
     /// # Errors
-    /// If it cannot set its identity, ends, or the limit passes; with the end of its logs.
+    /// As [`Vm::is_ready`], or the limit passes.
     pub fn wait_ready(&mut self, limit: Duration) -> Result<(), HostError> {
         let watch = Stopwatch::start();
-        loop {
-            match self.control.receive(Duration::from_millis(100)) {
-                Ok(Some(Status::Ready)) => return Ok(()),
-                Ok(Some(Status::Failed(why))) => {
-                    return Err(HostError::Failed(format!("host {}: {why}", self.name)));
-                }
-                Ok(Some(Status::Waiting { .. }) | None) => {}
-                Err(_) => return Err(HostError::Failed(self.obituary())),
-            }
+        while !self.is_ready(Duration::from_millis(100))? {
             if watch.seconds() > limit.as_secs_f64() {
-                return Err(HostError::Late {
-                    what: format!("the start of host {}", self.name),
-                    limit,
-                });
+                let what = format!("the start of host {}", self.name);
+                return Err(HostError::Late { what, limit });
             }
         }
+        Ok(())
     }
 
     /// Process id of QEMU.
@@ -189,15 +171,20 @@ impl Vm {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Powers the machine off; after two seconds QEMU is killed.
-    pub fn stop(mut self) {
-        if self.control.send(&Control::PowerOff).is_ok() {
-            process::wait(&mut self.child, STOP);
-        }
+    /// Asks the machine to power itself off, which takes a moment.
+    pub fn power_off(&mut self) {
+        // An error means that it has ended.
+        let _ = self.control.send(&Control::PowerOff);
     }
 
-    /// Why a machine has ended.
-    fn obituary(&mut self) -> String {
+    /// Powers the machine off; after two seconds QEMU is killed.
+    pub fn stop(mut self) {
+        self.power_off();
+        process::wait(&mut self.child, STOP);
+    }
+
+    /// Why the machine has ended, with the end of its logs.
+    pub fn obituary(&mut self) -> String {
         process::wait(&mut self.child, Duration::from_millis(500));
         let how = match self.child.try_wait() {
             Ok(Some(status)) => format!("QEMU ended: {status}"),
@@ -205,13 +192,11 @@ impl Vm {
         };
         let tails = self.logs.iter().map(|log| {
             let text = fs::read(log).unwrap_or_default();
-            let end =
-                String::from_utf8_lossy(&text[text.len().saturating_sub(LOG_TAIL)..]).into_owned();
-            end.chars().filter(|letter| *letter == '\n' || !letter.is_control()).collect::<String>()
+            escaped(&text[text.len().saturating_sub(LOG_TAIL)..])
         });
         let tails =
             tails.filter(|text| !text.trim().is_empty()).map(|text| format!("\n{}", text.trim()));
-        format!("host {}: {how}{}", self.name, tails.collect::<String>())
+        format!("{how}{}", tails.collect::<String>())
     }
 }
 
@@ -225,10 +210,24 @@ impl Drop for Vm {
     }
 }
 
-/// Finds the accelerator for an image and saves the state of a started machine, unless both are cached.
-pub(crate) fn prepare(qemu: &Qemu, image: &Image) -> Result<Accelerator, HostError> {
-    let accelerator = accelerator::of(qemu, image)?;
-    state::find_or_save(qemu, image, accelerator, DEFAULT_MEMORY_MIB)?;
+/// Finds the accelerator for an image, and saves the state of a started machine with this amount of memory, unless both
+/// are cached. `progress` gets a line before a state is saved, which takes as long as a cold start.
+///
+/// # Errors
+/// If QEMU is missing, the image needs more memory, or a machine does not start.
+pub fn prepare(
+    image: &Image,
+    memory_mib: u32,
+    progress: &mut dyn FnMut(&str),
+) -> Result<Accelerator, HostError> {
+    let least = image.memory_mib()?;
+    if memory_mib < least {
+        let text = format!("the image needs more memory: memory = \"{least} MiB\"");
+        return Err(HostError::Invalid(text));
+    }
+    let qemu = Qemu::find()?;
+    let accelerator = accelerator::of(&qemu, image)?;
+    state::find_or_save(&qemu, image, accelerator, memory_mib, progress)?;
     Ok(accelerator)
 }
 
@@ -244,11 +243,6 @@ fn identity(spec: &VmSpec) -> Result<Identity, HostError> {
         time_ns: realtime_ns(),
         seed: Octets(seed),
     })
-}
-
-/// Waits for some time.
-fn pause(time: Duration) {
-    timer::wait(None, emulation::clock::monotonic_ns() + time.as_nanos() as u64);
 }
 
 #[cfg(test)]

@@ -48,23 +48,26 @@ fn taken(interface: &str, claim: &str) -> LaunchError {
     LaunchError::host(format!("interface {interface} is attached to {lab} already: {hint}"))
 }
 
-/// The ports that are attached to interfaces, not to other programs.
+/// The ports that are attached to interfaces of this host, not to other programs or to hosts of the lab.
 pub(crate) fn interfaces(wiring: &Wiring) -> impl Iterator<Item = &Attached> {
-    wiring.attached.iter().filter(|attached| attached.socket.is_none())
+    wiring.attached.iter().filter(|attached| attached.socket.is_none() && !attached.is_host)
 }
 
-/// The wiring with the relative paths of sockets completed, in `folder`, and with names that show the addresses.
+/// The wiring with the relative paths of sockets completed, in `folder`, and with names that show the addresses of
+/// other programs. A host keeps its name.
 pub(crate) fn resolved(wiring: &Wiring, folder: &Path) -> Wiring {
     let mut wiring = wiring.clone();
-    for Attached { interface, socket, .. } in &mut wiring.attached {
+    for Attached { interface, socket, is_host, .. } in &mut wiring.attached {
+        if let Some(SocketPair::Unix { local, remote }) = socket {
+            *local = folder.join(&*local);
+            *remote = folder.join(&*remote);
+        }
         match socket {
-            Some(SocketPair::Unix { local, remote }) => {
-                *local = folder.join(&*local);
-                *remote = folder.join(&*remote);
+            Some(SocketPair::Unix { local, .. }) if !*is_host => {
                 *interface = format!("unix:{}", local.display());
             }
             Some(SocketPair::Udp { local, .. }) => *interface = format!("udp:{local}"),
-            None => {}
+            _ => {}
         }
     }
     wiring

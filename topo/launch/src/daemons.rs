@@ -12,6 +12,7 @@ pub(crate) mod persistent;
 pub(crate) mod session;
 pub mod tester;
 
+use super::hosts::{Commands, Hosts};
 use super::placement::Hosting;
 use super::{Job, LaunchError, Outcome, Progress, block_on};
 use daemon::PortInterface;
@@ -81,17 +82,27 @@ fn hosting_here(job: &Job<'_>) -> Hosting {
     Hosting::new(&job.lab.fabric.wiring, job.run.placement, cores)
 }
 
-/// Runs a job with daemons that `cabling` connects.
+/// Runs a job with its hosts and with daemons that `cabling` connects.
 ///
 /// # Errors
-/// If a daemon dies, refuses its configuration, or the user interrupts.
+/// If a host cannot be started or ends, a daemon dies or refuses its configuration, or the user interrupts.
 pub(crate) fn run(
     job: &Job<'_>,
     cabling: Cabling,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Outcome, LaunchError> {
-    block_on(async {
+    let mut hosts = Hosts::start_and_wait(job)?;
+    let mut commands = None;
+    let outcome = block_on(async {
         let setup = Setup::new(hosting_here(job), cabling);
-        Session::open(job, setup, |_| None)?.run(job, progress).await
-    })
+        let begun = |clock| commands = Some(Commands::begin(&hosts, job.lab, clock));
+        Session::open(job, setup, |_| None)?.run(job, begun, progress).await
+    })?;
+    let ran = commands.map_or(Vec::new(), Commands::end);
+    if let Some((index, why)) = hosts.take_ended().into_iter().next() {
+        let name = &job.lab.fabric.hosts[index].name;
+        return Err(LaunchError::died(format!("host {name} has ended: {why}")));
+    }
+    hosts.stop();
+    Ok(Outcome { hosts: ran, ..outcome })
 }

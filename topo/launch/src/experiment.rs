@@ -10,6 +10,7 @@ use proto::technology::Technology;
 use proto::units::Instant;
 use results::deadlock::{self, Deadlock};
 use results::evaluate::{RunData, evaluate};
+use results::run_directory::hosts;
 use results::run_directory::result::{
     self, Conservation, Definition, GridSummary, Host, Parameter, Phase, RunResult, SCHEMA,
     Standing,
@@ -98,12 +99,15 @@ impl Experiment {
         };
         let outcome = (conditions.substrate.run)(&job, progress)?;
         let measured = measure(&lab, &outcome);
-        let expectations = judge(&lab.expectations, &measured);
+        let mut expectations = judge(&lab.expectations, &measured);
+        expectations.extend(hosts::judge(&lab.fabric.hosts, &outcome.hosts));
         let mut result = describe(scenario, &lab, &conditions, &outcome, &measured, expectations);
         let nulls = measured.into_iter().filter_map(|(name, value)| Some((name, value.err()?)));
-        let nulls: Vec<(String, String)> = nulls.collect();
+        let nulls: Vec<(String, String)> =
+            nulls.chain(hosts::missing(&lab.fabric.hosts, &outcome.hosts)).collect();
         if let Some(folder) = conditions.folder {
             result.files = write_files(folder, &lab, &outcome, &nulls)?;
+            result.files.extend(hosts::write(folder, &lab.fabric.hosts, &outcome.hosts)?);
             let file = folder.join("scenario.toml");
             write_file(&file, &scenario.text)?;
             result::write(folder, &result)?;
@@ -114,7 +118,8 @@ impl Experiment {
 }
 
 fn measure(lab: &Lab, outcome: &Outcome) -> Vec<Measured> {
-    let run = RunData::new(&lab.fabric, &outcome.recordings);
+    let outputs = hosts::outputs(&lab.fabric.hosts, &outcome.hosts);
+    let run = RunData::new(&lab.fabric, &outcome.recordings).with_outputs(&outputs);
     lab.measures.iter().map(|measure| (measure.name.clone(), evaluate(measure, &run))).collect()
 }
 
@@ -193,6 +198,7 @@ fn describe(
             Technology::Ethernet => 0,
         },
         completion: result::completion(&lab.fabric, &outcome.recordings),
+        hosts: hosts::lines(&lab.fabric.hosts, &outcome.hosts),
     }
 }
 

@@ -80,7 +80,7 @@ pub(crate) async fn run(
     for daemon in joined {
         daemons.push(configure(job, &hosting, daemon, sender.clone()).await?);
     }
-    Session::new(hosting, Cabling::UDP, daemons, events).run(job, progress).await
+    Session::new(hosting, Cabling::UDP, daemons, events).run(job, |_| {}, progress).await
 }
 
 /// Waits until every process of the lab has joined, and returns them in their order.

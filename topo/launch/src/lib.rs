@@ -6,9 +6,9 @@ use crate::error::OrHost;
 use capture::CapturePlan;
 use emulation::recorder::Recording;
 use emulation::recorder::snapshot::BinSnapshot;
-use emulation::wiring::Wiring;
 use proto::units::Instant;
 use results::run_directory::FidelityBin;
+use results::run_directory::hosts::HostRun;
 use results::run_directory::result::{Fidelity, OnCables};
 use scenario::Scenario;
 use scenario::render::Lab;
@@ -26,6 +26,7 @@ pub mod daemons;
 pub mod error;
 pub mod estimate;
 pub mod experiment;
+pub mod hosts;
 pub mod interfaces;
 pub mod interrupt;
 mod joined;
@@ -122,6 +123,8 @@ pub struct Outcome {
     pub refused: BTreeMap<String, u64>,
     /// The scheduling of the workers, as text for the report.
     pub scheduling: String,
+    /// What became of the commands of hosts.
+    pub hosts: Vec<HostRun>,
 }
 
 /// A substrate: its name, and the function that runs a job on it.
@@ -165,24 +168,13 @@ pub fn remove_leftovers() {
     scratch::remove_leftovers();
 }
 
-/// Refuses `[[host]]`: labs check hosts and draw them, and do not start them yet.
-fn refuse_hosts(wiring: &Wiring) -> Result<(), LaunchError> {
-    match wiring.attached.iter().find(|attached| attached.is_host) {
-        None => Ok(()),
-        Some(host) => Err(LaunchError::config(format!(
-            "host {} cannot be started: this version reads [[host]], and starts no hosts",
-            host.interface
-        ))),
-    }
-}
-
-/// Refuses attached interfaces of the host on a substrate that cannot reach them.
+/// Refuses attached interfaces of this host, and hosts behind interfaces, on a substrate that cannot reach them.
 fn refuse_interfaces(job: &Job<'_>) -> Result<(), LaunchError> {
-    refuse_hosts(&job.lab.fabric.wiring)?;
     match job.lab.fabric.wiring.attached.iter().find(|attached| attached.socket.is_none()) {
         None => Ok(()),
         Some(attached) => Err(LaunchError::config(format!(
-            "interface {} can be attached on the backend netns only",
+            "{} {} can be attached on the backend netns only",
+            if attached.is_host { "host" } else { "interface" },
             attached.interface
         ))),
     }

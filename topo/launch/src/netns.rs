@@ -12,7 +12,7 @@
 mod journal;
 
 use super::daemons::{self, Cabling};
-use super::{Job, LaunchError, Outcome, Progress, interfaces, owner, refuse_hosts};
+use super::{Job, LaunchError, Outcome, Progress, interfaces, owner};
 use crate::attached::{self, Claims, remarks};
 use crate::error::OrHost;
 use daemon::PortInterface;
@@ -103,7 +103,6 @@ pub fn remove_leftovers() {
 
 /// Refuses what bare cables cannot do, and interfaces that do not exist.
 fn refuse_unsupported(wiring: &Wiring, bare: bool) -> Result<(), LaunchError> {
-    refuse_hosts(wiring)?;
     let needs_fcs = |rule: &Impairment| {
         rule.action == Action::Corrupt && wiring.attached_at(rule.from).is_none()
     };

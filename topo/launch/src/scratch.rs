@@ -3,7 +3,7 @@
 use super::owner::{ProcessIdentity, remove_leftovers_in};
 use std::fs;
 use std::io;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use tempfile::TempDir;
 
@@ -17,7 +17,8 @@ const PREFIX: &str = "pausebed-run-";
 pub fn make() -> io::Result<TempDir> {
     let (begin, end) =
         (format!("{PREFIX}{}-", pid_namespace()?), format!(".{}", ProcessIdentity::this()?));
-    tempfile::Builder::new().prefix(&begin).suffix(&end).tempdir()
+    let private = fs::Permissions::from_mode(0o700);
+    tempfile::Builder::new().prefix(&begin).suffix(&end).permissions(private).tempdir()
 }
 
 /// Removes the folders of launchers that have ended.
@@ -80,6 +81,8 @@ mod tests {
         let folder = make().expect("a folder");
         let name = folder.path().file_name().and_then(|name| name.to_str()).expect("a name");
         assert!(name.starts_with(PREFIX));
+        let mode = fs::metadata(folder.path()).expect("a folder").permissions().mode();
+        assert_eq!(mode & 0o777, 0o700);
         assert_eq!(ProcessIdentity::named(name), ProcessIdentity::this().ok());
         let path = folder.path().to_owned();
         drop(folder);

@@ -72,6 +72,7 @@ pub fn run(job: &Job<'_>, progress: &mut dyn FnMut(Progress)) -> Result<Outcome,
         cpu_seconds: stopwatch.seconds(),
         refused: BTreeMap::new(),
         scheduling: format!("virtual clock, threads: {}", job.threads),
+        hosts: Vec::new(),
     })
 }
 

@@ -13,6 +13,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 mod events;
+pub mod hosts;
 pub mod junit;
 pub mod result;
 mod sealed;

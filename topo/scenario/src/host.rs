@@ -69,6 +69,8 @@ pub struct Command {
     pub start: Instant,
     /// The exit code that it must have.
     pub exit: ExpectedExit,
+    /// Line of the host in the scenario file.
+    pub line: usize,
 }
 
 impl Host {

@@ -22,10 +22,11 @@ const NAME_MAX: usize = 24;
 const ADDRESSES_MAX: usize = 8;
 /// Octets of a command.
 const COMMAND_MAX: usize = 4_096;
-/// The memory of a virtual machine if none is given: Linux with rdma-core and perftest uses half of it.
-const MEMORY: Bytes = Bytes::new(256 << 20);
+/// The memory of a virtual machine if none is given, for which `pausebed vm build` saves a state. Linux with rdma-core
+/// and perftest uses half of it.
+pub const MEMORY: Bytes = Bytes::new(192 << 20);
 /// The least memory with which the kernel of a virtual machine starts.
-const MEMORY_MIN: Bytes = Bytes::new(96 << 20);
+const MEMORY_MIN: Bytes = Bytes::new(128 << 20);
 /// The first two octets of a MAC address that is made from a name: locally administered, and outside the numbering
 /// plan of adapters and ports.
 const MAC_PREFIX: u64 = 0x0268 << 32;
@@ -63,7 +64,7 @@ proto::params! {
         /// What gives a frame its priority: upper three bits of the DSCP, or the tag's PCP.
         priorities: Option<String> = Word(|| words(&MAPS)), Else("`priorities` of `[fabric.link]`");
         /// Memory of the virtual machine, or the limit of the container.
-        memory: Option<Bytes> = Octets, Else("\"256 MiB\" for a vm; no limit for a container") => Is("kind", &["vm", "container"]);
+        memory: Option<Bytes> = Octets, Else("\"192 MiB\" for a vm; no limit for a container") => Is("kind", &["vm", "container"]);
         /// The kernel of the virtual machine, instead of the one that `pausebed vm build` made last.
         kernel: Option<String> = Text, Optional => Is("kind", &["vm"]);
         /// The image of the container; it needs the program cat.
@@ -270,7 +271,8 @@ fn command(fields: &Fields<'_>, written: &Written, run: Option<&Run>) -> Option<
     if run.is_some_and(|run| written.start >= run.end()) {
         return fields.refuse("start", "the run has ended by then", "see run.duration");
     }
-    Some(Some(Command { words, start: written.start, exit: written.exit }))
+    let line = fields.place.line();
+    Some(Some(Command { words, start: written.start, exit: written.exit, line }))
 }
 
 /// The image of a container; the outer `None` after an error.

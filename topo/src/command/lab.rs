@@ -1,12 +1,16 @@
 //! The commands for labs, and how they choose a lab.
 
 use crate::exit::{Exit, Failure};
+use launch::lab::folder::{HostRecord, RUN};
 use launch::lab::{LabRecord, LabStore};
+use scenario::keyfile::problem::did_you_mean;
 use std::path::PathBuf;
 
 pub mod capture;
 pub mod change;
+pub mod console;
 pub mod down;
+pub mod exec;
 pub mod logs;
 pub mod show;
 pub mod status;
@@ -49,6 +53,37 @@ impl Choice {
     pub fn running(&self) -> Result<LabRecord, Failure> {
         running(choose(&self.place.labs()?, self.lab.as_deref())?)
     }
+}
+
+/// The host `name` of the chosen lab, which must run, and the folder of its sockets.
+///
+/// # Errors
+/// If there is no such lab or host, or one of them has ended.
+pub(super) fn running_host(choice: &Choice, name: &str) -> Result<(PathBuf, HostRecord), Failure> {
+    let record = choice.running()?;
+    let host = find_host(&record, name)?;
+    let ended = match &host.ended {
+        Some(why) => Some(why.as_str()),
+        None if host.process.is_alive() => None,
+        None => Some("its process was killed"),
+    };
+    if let Some(why) = ended {
+        let message = format!("host {name} has ended: {why}; see pausebed logs {name}");
+        return Err(Failure::new(Exit::Died, message));
+    }
+    Ok((choice.place.labs()?.folder(&record.lab).join(RUN), host.clone()))
+}
+
+/// The host `name` of a lab.
+pub(super) fn find_host<'a>(record: &'a LabRecord, name: &str) -> Result<&'a HostRecord, Failure> {
+    let lab = &record.lab;
+    record.host(name).ok_or_else(|| match record.hosts.as_slice() {
+        [] => Failure::usage(format!("lab {lab} has no hosts")),
+        hosts => {
+            let hint = did_you_mean(name, hosts.iter().map(|host| host.name.as_str()));
+            Failure::usage(format!("lab {lab} has no host {name:?}: {hint}"))
+        }
+    })
 }
 
 /// Refuses a lab that has ended.

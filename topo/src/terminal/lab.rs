@@ -4,7 +4,8 @@ use super::table::table;
 use clap::ValueEnum;
 use daemon::admin::view::{AttachedStatus, Counters, FlowCounters, LaneCounters, PortCounters};
 use launch::lab::LabRecord;
-use launch::lab::folder::DaemonRecord;
+use launch::lab::folder::{DaemonRecord, HostRecord};
+use scenario::host::HostKind;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -34,8 +35,49 @@ pub struct LabLine {
     pub injected_lost: u64,
     /// The ports attached to interfaces of the host.
     pub attached: Vec<AttachedStatus>,
+    /// Its hosts.
+    pub hosts: Vec<HostLine>,
     /// Its daemons.
     pub processes: Vec<DaemonRecord>,
+}
+
+/// The state of one host.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct HostLine {
+    /// Its name.
+    pub name: String,
+    /// Its kind.
+    pub kind: HostKind,
+    /// Its port.
+    pub port: String,
+    /// The MAC address of its interface.
+    pub mac: String,
+    /// The addresses of its interface.
+    pub addresses: Vec<String>,
+    /// The id of its process.
+    pub pid: u32,
+    /// "up", or why it is not.
+    pub state: String,
+}
+
+impl HostLine {
+    /// A host of a lab that runs, or does not.
+    pub fn of(host: &HostRecord, lab_runs: bool) -> HostLine {
+        let state = match &host.ended {
+            Some(why) => format!("ended: {why}"),
+            None if lab_runs && host.process.is_alive() => "up".to_owned(),
+            None => "ended".to_owned(),
+        };
+        HostLine {
+            name: host.name.clone(),
+            kind: host.kind,
+            port: host.port.clone(),
+            mac: host.mac.clone(),
+            addresses: host.addresses.clone(),
+            pid: host.process.process,
+            state,
+        }
+    }
 }
 
 /// The subject of a table.
@@ -87,8 +129,30 @@ pub fn labs(lines: &BTreeMap<String, LabLine>) -> String {
         ]
     });
     let labs = table(&header, 3..header.len(), rows);
-    let attached = attached(lines);
-    if attached.is_empty() { labs } else { format!("{labs}\n{attached}") }
+    let parts = [labs, attached(lines), hosts(lines)];
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
+}
+
+/// A table of hosts; empty without hosts.
+fn hosts(lines: &BTreeMap<String, LabLine>) -> String {
+    let hosts: Vec<_> =
+        lines.iter().flat_map(|(lab, line)| line.hosts.iter().map(move |one| (lab, one))).collect();
+    if hosts.is_empty() {
+        return String::new();
+    }
+    let header = ["lab", "host", "kind", "port", "state", "addresses", "pid"];
+    let rows = hosts.into_iter().map(|(lab, one)| {
+        vec![
+            lab.clone(),
+            one.name.clone(),
+            one.kind.word().to_owned(),
+            one.port.clone(),
+            one.state.clone(),
+            one.addresses.join(" "),
+            one.pid.to_string(),
+        ]
+    });
+    table(&header, 6..header.len(), rows)
 }
 
 /// A table of attached ports; empty without such ports.
@@ -299,6 +363,7 @@ mod tests {
             addresses: BTreeMap::new(),
             links: vec![link("h0:1", "s0:1"), link("h1:1", "s0:2")],
             attached: Vec::new(),
+            hosts: Vec::new(),
         };
         let port = |name: &str, tx_frames| PortCounters {
             port: name.into(),

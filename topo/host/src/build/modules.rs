@@ -33,6 +33,7 @@ const AVAILABLE: &[&str] = &[
     "cls_fw",
     "cls_matchall",
     "cls_u32",
+    "ext4",
     "ib_umad",
     "loop",
     "nfsd",
@@ -56,6 +57,11 @@ const AVAILABLE: &[&str] = &[
     "tcp_bbr",
     "tcp_dctcp",
 ];
+
+/// The names of all modules that an image is to have.
+pub fn wanted() -> String {
+    [LOADED, AVAILABLE].concat().join(" ")
+}
 
 /// The modules of an image.
 #[derive(Debug, Default)]

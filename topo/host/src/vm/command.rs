@@ -1,9 +1,9 @@
 //! The command line of QEMU. Paths and names are never part of an option without being escaped.
 
-use super::process::Launch;
 use super::qemu::{Accelerator, Qemu};
 use crate::HostError;
 use crate::image::{INITRAMFS, Image, KERNEL};
+use crate::process::Launch;
 use guest::protocol::{CONTROL_PORT, EXEC_PORT, EXEC_PORTS, VERBS_PORT};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -26,14 +26,21 @@ const TRANSLATED_MIB: u32 = 64;
 /// What a machine starts from.
 #[derive(Debug)]
 pub enum Boot<'a> {
-    /// The kernel; the machine has a monitor and no ports for commands on this side.
-    Cold,
+    /// The kernel; the machine has a monitor, and its cable and ports lead nowhere.
+    Cold {
+        /// The machine's end of the cable.
+        cable: OwnedFd,
+    },
     /// A saved state.
     Restored {
         /// The open file.
         state: File,
         /// Where its sockets and logs are.
         folder: &'a Path,
+        /// The machine's end of the cable.
+        local: &'a Path,
+        /// The other end.
+        remote: &'a Path,
     },
 }
 
@@ -48,10 +55,6 @@ pub struct Machine<'a> {
     pub memory_mib: u32,
     /// A checked name.
     pub name: &'a str,
-    /// The machine's end of the cable.
-    pub local: &'a Path,
-    /// The other end.
-    pub remote: &'a Path,
     /// What it starts from.
     pub boot: Boot<'a>,
 }
@@ -63,7 +66,7 @@ impl Machine<'_> {
         qemu: &Qemu,
         control: OwnedFd,
         monitor: Option<OwnedFd>,
-        errors: File,
+        errors: OwnedFd,
     ) -> Result<Launch, HostError> {
         let mut command = qemu.command();
         command.args(self.fixed()).args(self.network());
@@ -76,10 +79,13 @@ impl Machine<'_> {
         }
         command.args(self.streams());
         let limits_files = matches!(self.boot, Boot::Restored { .. });
-        if let Boot::Restored { state, .. } = self.boot {
-            let state = OwnedFd::from(state);
-            command.arg("-incoming").arg(format!("fd:{}", state.as_raw_fd()));
-            inherited.push(state);
+        match self.boot {
+            Boot::Restored { state, .. } => {
+                let state = OwnedFd::from(state);
+                command.arg("-incoming").arg(format!("fd:{}", state.as_raw_fd()));
+                inherited.push(state);
+            }
+            Boot::Cold { cable } => inherited.push(cable),
         }
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors).current_dir("/");
         Ok(Launch { command, inherited, limits_files })
@@ -121,11 +127,17 @@ impl Machine<'_> {
     }
 
     fn network(&self) -> [OsString; 4] {
-        let ends = [("local", self.local), ("remote", self.remote)];
         let mut dgram = OsString::from("dgram,id=net");
-        for (end, path) in ends {
-            dgram.push(format!(",{end}.type=unix,{end}.path="));
-            dgram.push(value(path.as_os_str()));
+        match &self.boot {
+            Boot::Cold { cable } => {
+                dgram.push(format!(",local.type=fd,local.str={}", cable.as_raw_fd()));
+            }
+            Boot::Restored { local, remote, .. } => {
+                for (end, path) in [("local", local), ("remote", remote)] {
+                    dgram.push(format!(",{end}.type=unix,{end}.path="));
+                    dgram.push(value(path.as_os_str()));
+                }
+            }
         }
         // The guest sets its own MAC address when it gets its identity.
         let device = format!(
@@ -205,13 +217,17 @@ mod tests {
             accelerator: Accelerator::Tcg,
             memory_mib: 192,
             name: "v1",
-            local: Path::new("/run/x,ctrl=on"),
-            remote: Path::new("/run/y"),
-            boot: Boot::Restored { state: File::open("/dev/null").unwrap(), folder: folder.path() },
+            boot: Boot::Restored {
+                state: File::open("/dev/null").unwrap(),
+                folder: folder.path(),
+                local: Path::new("/run/x,ctrl=on"),
+                remote: Path::new("/run/y"),
+            },
         };
         let qemu = Qemu { version: String::new() };
-        let launch =
-            machine.command(&qemu, theirs.into(), None, File::open("/dev/null").unwrap()).unwrap();
+        let launch = machine
+            .command(&qemu, theirs.into(), None, File::open("/dev/null").unwrap().into())
+            .unwrap();
         let words: Vec<String> =
             launch.command.get_args().map(|word| word.to_string_lossy().into_owned()).collect();
         let network = words.iter().find(|word| word.starts_with("dgram,")).unwrap();

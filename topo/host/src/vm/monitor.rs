@@ -1,7 +1,7 @@
 //! QEMU's monitor (QMP), of the one machine that saves its state.
 
-use super::pause;
 use crate::HostError;
+use crate::process::pause;
 use emulation::clock::Stopwatch;
 use guest::protocol::Lines;
 use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};

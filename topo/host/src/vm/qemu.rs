@@ -4,6 +4,7 @@ use crate::HostError;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 
 const PROGRAM: &str = "qemu-system-x86_64";
 const HINT: &str = "apt-get install qemu-system-x86 (as root), or the package of your distribution";
@@ -37,7 +38,7 @@ pub struct Qemu {
 }
 
 impl Qemu {
-    /// Finds QEMU by PATH.
+    /// Finds QEMU by PATH, once in a process.
     ///
     /// # Errors
     /// If there is none, or it is older than 7.2.
@@ -46,13 +47,17 @@ impl Qemu {
         reason = "only this crate and launch start child processes"
     )]
     pub fn find() -> Result<Qemu, HostError> {
+        static FOUND: OnceLock<Qemu> = OnceLock::new();
+        if let Some(qemu) = FOUND.get() {
+            return Ok(qemu.clone());
+        }
         let output = Command::new(PROGRAM).arg("--version").stdin(Stdio::null()).output();
         let missing = HostError::Missing { program: PROGRAM, hint: HINT };
         let output = output.map_err(|_| missing)?;
         let text = String::from_utf8_lossy(&output.stdout);
         let version = text.lines().next().unwrap_or_default().trim().to_owned();
         match number(&version) {
-            Some(number) if number >= OLDEST => Ok(Qemu { version }),
+            Some(number) if number >= OLDEST => Ok(FOUND.get_or_init(|| Qemu { version }).clone()),
             _ => Err(HostError::Failed(format!(
                 "{PROGRAM} 7.2 or newer is needed; this is {version:?}"
             ))),

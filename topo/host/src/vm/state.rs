@@ -3,16 +3,18 @@
 use super::command::{Boot, KERNEL_LINE, Machine};
 use super::control::ControlLine;
 use super::monitor::Monitor;
-use super::process;
 use super::qemu::{Accelerator, Qemu};
-use super::{DEFAULT_MEMORY_MIB, pause};
 use crate::HostError;
-use crate::image::{Image, hash, hash_file, temporary_folder};
+use crate::image::{Image, hash, hash_file};
+use crate::process::{self, pause};
+use crate::text::escaped;
 use emulation::clock::Stopwatch;
 use guest::protocol::{Control, Status, VERSION};
 use nix::fcntl::{Flock, FlockArg};
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, socketpair};
 use std::fs::{self, File};
-use std::os::fd::AsFd;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::process::Child;
 use std::sync::Mutex;
@@ -25,6 +27,9 @@ const SAVE: Duration = Duration::from_secs(120);
 /// Time in which the threads of the guest reach their waits.
 const SETTLE: Duration = Duration::from_millis(300);
 
+/// Octets of QEMU's messages that an error shows.
+const ERRORS: u64 = 2_000;
+
 /// States whose hashes this process has checked.
 static CHECKED: Mutex<Vec<std::path::PathBuf>> = Mutex::new(Vec::new());
 
@@ -34,6 +39,7 @@ pub fn find_or_save(
     image: &Image,
     accelerator: Accelerator,
     memory_mib: u32,
+    progress: &mut dyn FnMut(&str),
 ) -> Result<File, HostError> {
     let what = |error| HostError::io("saved state")(error);
     let lock = File::create(image.folder.join("lock")).map_err(what)?;
@@ -44,6 +50,7 @@ pub fn find_or_save(
     let key = hash(facts.join("\n").as_bytes());
     let path = image.folder.join(format!("state-{memory_mib}-{}", &key[..12]));
     if !is_intact(&path) {
+        progress(&format!("saving the state of a machine with {memory_mib} MiB, once"));
         let fresh = path.with_extension("new");
         let mut options = File::options();
         let file = options
@@ -95,7 +102,8 @@ fn remember(path: &Path) {
 
 /// Whether a machine starts within `limit`.
 pub fn starts(qemu: &Qemu, image: &Image, accelerator: Accelerator, limit: Duration) -> bool {
-    started(qemu, image, accelerator, DEFAULT_MEMORY_MIB, limit).is_ok()
+    let memory = image.memory_mib();
+    memory.and_then(|memory| started(qemu, image, accelerator, memory, limit)).is_ok()
 }
 
 fn save(
@@ -114,7 +122,8 @@ fn save(
 struct Started {
     child: Child,
     monitor: Monitor,
-    _folder: tempfile::TempDir,
+    /// Our end of its cable.
+    _cable: OwnedFd,
 }
 
 impl Drop for Started {
@@ -130,22 +139,17 @@ fn started(
     memory_mib: u32,
     limit: Duration,
 ) -> Result<Started, HostError> {
-    let folder = temporary_folder(None)?;
+    let failed = |error| HostError::io("sockets of a machine")(error);
     let (mut control, theirs) = ControlLine::pair()?;
     let (monitor, monitored) = Monitor::pair()?;
-    let errors = folder.path().join("errors");
-    let machine = Machine {
-        image,
-        accelerator,
-        memory_mib,
-        name: "template",
-        local: &folder.path().join("local"),
-        remote: &folder.path().join("remote"),
-        boot: Boot::Cold,
-    };
-    let output = File::create(&errors).map_err(HostError::io(errors.display()))?;
-    let child = process::start(machine.command(qemu, theirs, Some(monitored), output)?)?;
-    let mut machine = Started { child, monitor, _folder: folder };
+    let (ours, cable) =
+        socketpair(AddressFamily::Unix, SockType::Datagram, None, SockFlag::SOCK_CLOEXEC)
+            .map_err(|error| failed(error.into()))?;
+    let (mut errors, written) = io::pipe().map_err(failed)?;
+    let boot = Boot::Cold { cable };
+    let machine = Machine { image, accelerator, memory_mib, name: "template", boot };
+    let launch = machine.command(qemu, theirs, Some(monitored), written.into())?;
+    let mut machine = Started { child: process::start(launch)?, monitor, _cable: ours };
     control.send(&Control::Hello)?;
     let watch = Stopwatch::start();
     while watch.seconds() < limit.as_secs_f64() {
@@ -157,9 +161,12 @@ fn started(
             Ok(None) => {}
             Err(_) => {
                 process::wait(&mut machine.child, Duration::from_millis(500));
-                let text = fs::read(&errors).unwrap_or_default();
-                let text =
-                    String::from_utf8_lossy(&text[..text.len().min(2_000)]).trim().to_owned();
+                process::end(&mut machine.child);
+                let mut text = Vec::new();
+                // What cannot be read is left out.
+                let _ = errors.by_ref().take(ERRORS).read_to_end(&mut text);
+                let text = escaped(&text);
+                let text = text.trim();
                 return Err(HostError::Failed(format!("QEMU ended: {text}")));
             }
         }

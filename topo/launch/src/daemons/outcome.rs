@@ -5,7 +5,7 @@ use crate::{Job, LaunchError, Outcome, Progress};
 use emulation::awake::Awake;
 use emulation::cable::is_link_local;
 use emulation::cable::reconcile::reconcile;
-use emulation::clock::monotonic_ns;
+use emulation::clock::{Clock, monotonic_ns};
 use emulation::driver::{Report, evidence};
 use emulation::fidelity::judge;
 use emulation::timer::Priority;
@@ -19,14 +19,17 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 
 impl Session {
-    /// An ordinary run, from the hello of all daemons to their reports.
+    /// An ordinary run, from the hello of all daemons to their reports. Calls `begun` with the clock of the run, a
+    /// moment before its fabric time starts.
     pub async fn run(
         self,
         job: &Job<'_>,
+        begun: impl FnOnce(Clock),
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Outcome, LaunchError> {
         self.use_and_end(async |session| {
             let clock = session.begin(job, None).await?.clock;
+            begun(clock);
             let reports = session.reports(job, clock, progress).await?;
             let wall_ns = monotonic_ns().saturating_sub(clock.origin_ns());
             Ok(outcome(session, job, clock.dilation(), reports, wall_ns as f64 / 1e9))
@@ -60,6 +63,7 @@ fn outcome(
         cpu_seconds: reports.iter().map(|report| report.cpu_ns as f64 / 1e9).sum(),
         refused: refused(&reports),
         scheduling: scheduling(session, &reports),
+        hosts: Vec::new(),
         recordings: reports.into_iter().map(|report| report.recording).collect(),
     }
 }

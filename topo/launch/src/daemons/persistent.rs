@@ -27,18 +27,27 @@ pub struct DaemonRecord {
     pub address: Option<SocketAddr>,
 }
 
-/// Starts the daemons of `job`, calls `begun` with them, and runs until the user stops the lab.
-/// The daemons can be administered at sockets in the job's folder, and with `token` by TCP.
+/// What happens to the daemons of a lab.
+#[derive(Debug)]
+pub(crate) enum LabEvent {
+    /// They run.
+    Begun(Vec<DaemonRecord>),
+    /// A short while has passed.
+    Turn,
+}
+
+/// Starts the daemons of `job`, and runs until the user stops the lab. Calls `notify` when they run, and several times
+/// a second from then on. The daemons can be administered at sockets in the job's folder, and with `token` by TCP.
 ///
 /// Must be called on the main thread, as every run with daemons.
 ///
 /// # Errors
-/// If a daemon dies or refuses its configuration, or `begun` fails.
+/// If a daemon dies or refuses its configuration, or `notify` fails.
 pub(crate) fn run_until_stopped(
     job: &Job<'_>,
     cabling: Cabling,
     token: Option<Token>,
-    begun: impl FnOnce(Vec<DaemonRecord>) -> Result<(), LaunchError>,
+    mut notify: impl FnMut(LabEvent) -> Result<(), LaunchError>,
 ) -> Result<(), LaunchError> {
     let socket = |process: usize| job.scratch.join(format!("process-{process}.sock"));
     let admin = |process: usize| {
@@ -63,9 +72,10 @@ pub(crate) fn run_until_stopped(
                 while begin.clock.now() == Instant::ZERO {
                     session.next().await?;
                 }
-                begun(daemons)?;
+                notify(LabEvent::Begun(daemons))?;
                 loop {
                     session.next().await?;
+                    notify(LabEvent::Turn)?;
                 }
             })
             .await

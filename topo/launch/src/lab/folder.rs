@@ -6,6 +6,7 @@
 use crate::LaunchError;
 pub use crate::daemons::persistent::DaemonRecord;
 use crate::error::OrHost;
+pub use crate::hosts::HostRecord;
 use crate::owner::{ProcessIdentity, folder, private, remove_leftovers_in, write_json};
 use proto::technology::Technology;
 use proto::units::BitRate;
@@ -20,7 +21,7 @@ const JOURNAL: &str = "lab.json";
 /// The name of the scenario file.
 pub const SCENARIO: &str = "scenario.toml";
 /// The folder of its run: configurations and sockets of daemons.
-pub(crate) const RUN: &str = "run";
+pub const RUN: &str = "run";
 /// The name of the file with the token, in a lab that permits administration by TCP.
 pub const TOKEN: &str = "token";
 /// The name of the log of the supervisor and the daemons.
@@ -73,6 +74,9 @@ pub struct LabRecord {
     /// Its ports with an interface of the host.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attached: Vec<AttachedRecord>,
+    /// Its hosts, once they run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<HostRecord>,
 }
 
 /// A port of a lab with an interface of the host.
@@ -125,6 +129,11 @@ impl LabRecord {
     /// The interface of the host at `port`.
     pub fn attached_at(&self, port: &str) -> Option<&AttachedRecord> {
         self.attached.iter().find(|attached| attached.port == port)
+    }
+
+    /// The host called `name`.
+    pub fn host(&self, name: &str) -> Option<&HostRecord> {
+        self.hosts.iter().find(|host| host.name == name)
     }
 
     /// The rate of the cable at `port`, or of the attached interface there.
@@ -283,6 +292,7 @@ mod tests {
             addresses: BTreeMap::new(),
             links: Vec::new(),
             attached: Vec::new(),
+            hosts: Vec::new(),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Start and end of a lab, from outside its supervisor.
 
 use super::folder::{LOG, LabRecord, LabStore};
-use super::supervisor::StartResult;
+use super::supervisor::StartMessage;
 use crate::owner::ProcessIdentity;
 use crate::{LaunchError, interrupt};
 use emulation::clock::Stopwatch;
@@ -19,30 +19,30 @@ const POLL_NS: u64 = 10_000_000;
 /// Octets of the log that are printed when a lab does not start.
 const LOG_TAIL: usize = 2_000;
 
-/// Starts the supervisor of the lab in `folder`, and waits until the lab is up.
+/// Starts the supervisor of the lab in `folder`, and waits until the lab is up. Lines about the progress go to `report`.
 ///
 /// # Errors
 /// If the lab does not start, with the reason.
-pub fn start(folder: &Path) -> Result<(), LaunchError> {
+pub fn start(folder: &Path, report: impl Fn(&str)) -> Result<(), LaunchError> {
     let failed = || LaunchError::host("cannot start the supervisor").caused::<io::Error>();
     let mut supervisor = spawn(folder).map_err(failed())?;
     let output = supervisor.stdout.take().expect("standard output was asked for");
-    let mut line = String::new();
     // The pipe ends with the supervisor at the latest.
-    BufReader::new(output).read_line(&mut line).map_err(failed())?;
-    match serde_json::from_str(&line) {
-        Ok(StartResult::Up) => Ok(()),
-        Ok(StartResult::Failed(reason)) => {
-            // The supervisor has nothing left to do.
-            let _ = supervisor.wait();
-            Err(LaunchError::host(reason))
-        }
-        Err(_) => {
-            let how = supervisor.wait().map_err(failed())?;
-            let log = log_tail(folder);
-            Err(LaunchError::died(format!("the supervisor ended: {how}\n{log}")))
+    for line in BufReader::new(output).lines() {
+        match serde_json::from_str(&line.map_err(failed())?) {
+            Ok(StartMessage::Progress(line)) => report(&line),
+            Ok(StartMessage::Up) => return Ok(()),
+            Ok(StartMessage::Failed(reason)) => {
+                // The supervisor has nothing left to do.
+                let _ = supervisor.wait();
+                return Err(LaunchError::host(reason));
+            }
+            Err(_) => break,
         }
     }
+    let how = supervisor.wait().map_err(failed())?;
+    let log = log_tail(folder);
+    Err(LaunchError::died(format!("the supervisor ended: {how}\n{log}")))
 }
 
 #[expect(clippy::disallowed_methods, reason = "only this crate starts child processes")]
@@ -73,9 +73,10 @@ pub fn end(labs: &LabStore, record: &LabRecord) -> io::Result<()> {
     }
     let daemons = record.daemons.iter().filter_map(|daemon| ProcessIdentity::of(daemon.pid));
     let left = daemons.filter(|owner| is_daemon_of(*owner, &labs.folder(&record.lab)));
-    for daemon in left {
-        // The kernel ends daemons with their supervisor; this waits for it.
-        ended(daemon, Signal::SIGKILL);
+    let hosts = record.hosts.iter().map(|host| host.process);
+    for process in left.chain(hosts) {
+        // The kernel ends daemons and hosts with their supervisor; this waits for it.
+        ended(process, Signal::SIGKILL);
     }
     if has_supervisor && record.is_alive() {
         return Err(io::Error::other(format!("process {} does not end", record.owner.process)));

@@ -1,11 +1,10 @@
 //! The supervisor of a lab: the process that holds its daemons and namespaces after `up` has ended.
 
-use super::folder::{
-    AttachedRecord, DaemonRecord, LabRecord, LinkRecord, RUN, SCENARIO, Stage, TOKEN,
-};
+use super::folder::{AttachedRecord, LabRecord, LinkRecord, RUN, SCENARIO, Stage, TOKEN};
 use crate::daemons::Cabling;
-use crate::daemons::persistent::run_until_stopped;
+use crate::daemons::persistent::{LabEvent, run_until_stopped};
 use crate::error::OrHost;
+use crate::hosts::Hosts;
 use crate::owner::{ProcessIdentity, private};
 use crate::{Job, LaunchError, interrupt, netns, refuse_interfaces, with_sources};
 use daemon::protocol::write_line;
@@ -17,10 +16,12 @@ use scenario::run::Backend;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-/// The message of the supervisor to its starter, in one line.
+/// A message of the supervisor to its starter, in one line. The last is not about the progress.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum StartResult {
+pub(crate) enum StartMessage {
+    /// What it does.
+    Progress(String),
     /// The lab runs.
     Up,
     /// It does not run, for this reason.
@@ -47,7 +48,7 @@ pub fn run(folder: &Path) -> Result<(), LaunchError> {
     let _ = record.write(folder);
     if ended.is_err() {
         // The process that started the lab ends once the lab is up.
-        let _ = write_line(std::io::stdout(), &StartResult::Failed(reason));
+        let _ = write_line(std::io::stdout(), &StartMessage::Failed(reason));
     }
     ended
 }
@@ -70,20 +71,54 @@ fn run_lab(folder: &Path, record: &mut LabRecord) -> Result<(), LaunchError> {
     let token = record.tcp.then(|| make_token(folder)).transpose();
     let token = token.or_host("cannot write the token")?;
     let job = Job { name: &name, dilation: record.dilation, ..Job::new(&scenario, &lab, &scratch) };
-    let begun = |daemons: Vec<DaemonRecord>| {
-        record.daemons = daemons;
-        record.stage = Stage::Up;
-        // An error of the pipe means that the starter was killed. Then the lab ends, too.
-        let written =
-            record.write(folder).and_then(|()| write_line(std::io::stdout(), &StartResult::Up));
-        written.or_host("cannot report that the lab is up")
+    let (_network, cabling) = if scenario.run.backend == Backend::Netns {
+        let (network, cabling) = netns::LabNetwork::make(&job)?;
+        (Some(network), cabling)
+    } else {
+        refuse_interfaces(&job)?;
+        (None, Cabling::on_loopback(&job))
     };
-    if scenario.run.backend == Backend::Netns {
-        let (_network, cabling) = netns::LabNetwork::make(&job)?;
-        return run_until_stopped(&job, cabling, token, begun);
+    let mut hosts = start_hosts(&job, folder, record)?;
+    let ended = run_until_stopped(&job, cabling, token, |event| {
+        match event {
+            LabEvent::Begun(daemons) => {
+                record.daemons = daemons;
+                record.stage = Stage::Up;
+                record.write(folder).or_host("cannot write the journal")?;
+                tell(&StartMessage::Up)?;
+            }
+            LabEvent::Turn => note_ended(&mut hosts, folder, record),
+        }
+        Ok(())
+    });
+    hosts.stop();
+    ended
+}
+
+/// Sends a message to the starter. An error means that it was killed; then the lab ends, too.
+fn tell(message: &StartMessage) -> Result<(), LaunchError> {
+    write_line(std::io::stdout(), message).or_host("the process that starts the lab has ended")
+}
+
+/// Starts the hosts of a lab, and waits until they take commands.
+fn start_hosts(job: &Job<'_>, folder: &Path, record: &mut LabRecord) -> Result<Hosts, LaunchError> {
+    let report = &mut |line| tell(&StartMessage::Progress(line));
+    let mut hosts = Hosts::start(job, report)?;
+    record.hosts = hosts.records(job.lab)?;
+    record.write(folder).or_host("cannot write the journal")?;
+    hosts.wait_ready(job.lab, report)?;
+    Ok(hosts)
+}
+
+/// Notes in the log and in the journal which hosts have ended.
+fn note_ended(hosts: &mut Hosts, folder: &Path, record: &mut LabRecord) {
+    for (index, why) in hosts.take_ended() {
+        let host = &mut record.hosts[index];
+        eprintln!("host {} has ended: {why}", host.name);
+        host.ended = Some(why.lines().next().unwrap_or_default().to_owned());
+        // The user may have removed the folder.
+        let _ = record.write(folder);
     }
-    refuse_interfaces(&job)?;
-    run_until_stopped(&job, Cabling::on_loopback(&job), token, begun)
 }
 
 /// Makes a token and writes it into the lab's folder.

@@ -1,6 +1,7 @@
 //! `run.json`: the verdict and everything that leads to it (docs/spec/design.md 5).
 
 use crate::latencies::Latencies;
+use crate::run_directory::hosts::HostLine;
 use crate::run_directory::{FileSummary, WriteError};
 use crate::saturation::Saturation;
 use crate::verdict::{Judgement, Measured, Verdict};
@@ -91,6 +92,9 @@ pub struct RunResult {
     /// Alarms of headroom that was nearly used up; left out if there were none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub headroom_alarms: Vec<HeadroomLine>,
+    /// Commands of hosts; left out if there were none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<HostLine>,
 }
 
 /// An alarm: the first time that more than four fifths of a headroom were in use.

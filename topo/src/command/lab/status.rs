@@ -2,7 +2,7 @@
 
 use super::Place;
 use crate::exit::{Exit, Outcome};
-use crate::terminal::lab::{LabLine, labs};
+use crate::terminal::lab::{HostLine, LabLine, labs};
 use launch::lab::{LabRecord, Stage, client};
 use std::collections::BTreeMap;
 
@@ -58,6 +58,7 @@ fn line(record: &LabRecord) -> LabLine {
         lost: daemons.iter().map(|daemon| daemon.lost).sum(),
         injected_lost: daemons.iter().map(|daemon| daemon.injected.lost.total()).sum(),
         attached: daemons.iter().flat_map(|daemon| daemon.attached.clone()).collect(),
+        hosts: record.hosts.iter().map(|host| HostLine::of(host, record.is_alive())).collect(),
         processes: record.daemons.clone(),
     }
 }

@@ -74,19 +74,26 @@ pub(in super::super) fn run(options: &Options) -> Outcome {
         addresses: BTreeMap::new(),
         links: Vec::new(),
         attached: Vec::new(),
+        hosts: Vec::new(),
     };
     if let Some(left) = labs.all().get(&record.lab).filter(|left| left.is_abandoned()) {
         // If it cannot be removed, creating the folder fails with the reason.
         let _ = lifecycle::end(&labs, left);
     }
     let folder = labs.create(&record, &scenario.text)?;
-    lifecycle::start(&folder).inspect_err(|_| {
+    lifecycle::start(&folder, |line| eprintln!("  {line}")).inspect_err(|_| {
         // The next `up` or `down` removes what stays.
         let _ = LabRecord::read(&folder).map(|left| lifecycle::end(&labs, &left));
     })?;
     let LabRecord { lab: name, backend, .. } = &record;
     let (nics, switches) = (lab.nics.len(), lab.switches.len());
-    println!("lab {name} is up on {backend}: {nics} NICs, {switches} switches, {dilation}× slowed");
+    let hosts = match lab.fabric.hosts.len() {
+        0 => String::new(),
+        hosts => format!("{hosts} hosts, "),
+    };
+    println!(
+        "lab {name} is up on {backend}: {hosts}{nics} NICs, {switches} switches, {dilation}× slowed"
+    );
     eprintln!("  pausebed status | show links | show queues --watch | down {name}");
     for remark in launch::attached::remarks(&lab.fabric.wiring) {
         eprintln!("  {remark}");

@@ -1,10 +1,13 @@
-//! Processes of QEMU: they end when this process ends, in whatever way.
+//! Child processes: they end when this process ends, in whatever way.
 
-use super::pause;
 use crate::HostError;
-use emulation::clock::Stopwatch;
+use emulation::clock::{Stopwatch, monotonic_ns};
+use emulation::timer;
+use nix::sched::{CloneFlags, unshare};
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::Signal;
+use nix::sys::wait::{Id, WaitPidFlag, waitid};
+use nix::unistd::{Pid, getpid, getppid};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
@@ -48,17 +51,13 @@ pub struct Launch {
     pub limits_files: bool,
 }
 
-/// Starts a program.
+/// Starts QEMU.
 pub fn start(launch: Launch) -> Result<Child, HostError> {
     let Launch { mut command, inherited, limits_files } = launch;
-    let parent = nix::unistd::getpid();
+    tie(&mut command);
     // SAFETY: only system calls without allocation between fork and exec.
     unsafe {
         command.pre_exec(move || {
-            set_pdeathsig(Signal::SIGKILL)?;
-            if nix::unistd::getppid() != parent {
-                return Err(io::ErrorKind::NotFound.into());
-            }
             if limits_files {
                 limit_files()?;
             }
@@ -70,12 +69,52 @@ pub fn start(launch: Launch) -> Result<Child, HostError> {
             Ok(())
         })
     };
+    spawn(command).map_err(HostError::io("cannot start QEMU"))
+}
+
+/// The kernel kills the program when the thread that starts it ends, see [`spawn`].
+pub fn tie(command: &mut Command) {
+    let parent = getpid();
+    // SAFETY: only system calls without allocation between fork and exec.
+    unsafe {
+        command.pre_exec(move || {
+            set_pdeathsig(Signal::SIGKILL)?;
+            let is_orphan = getppid() != parent;
+            if is_orphan { Err(io::ErrorKind::NotFound.into()) } else { Ok(()) }
+        })
+    };
+}
+
+/// Starts a program from the thread that ends with this process.
+pub fn spawn(command: Command) -> io::Result<Child> {
     let (answer, child) = channel();
     let sent = STARTER.lock().is_ok_and(|starter| starter.send((command, answer)).is_ok());
     let child = sent.then(|| child.recv().ok()).flatten();
-    let child =
-        child.unwrap_or_else(|| Err(io::Error::other("the thread for child processes has ended")));
-    child.map_err(HostError::io("cannot start QEMU"))
+    child.unwrap_or_else(|| Err(io::Error::other("the thread for child processes has ended")))
+}
+
+/// Starts a program as the first process of a new pid namespace: when it ends, or this process does, the kernel kills
+/// all other processes there.
+///
+/// # Errors
+/// Those of the system; EPERM without `CAP_SYS_ADMIN`.
+pub fn spawn_first(mut command: Command) -> io::Result<Child> {
+    // SAFETY: only a system call between fork and exec. The parent is in another pid namespace and has no number here.
+    unsafe { command.pre_exec(|| Ok(set_pdeathsig(Signal::SIGKILL)?)) };
+    let (answer, child) = channel();
+    std::thread::Builder::new().name("namespace".to_owned()).spawn(move || {
+        // Further children of this thread would be in the new namespace as well, so it makes no other.
+        let child = unshare(CloneFlags::CLONE_NEWPID).map_err(io::Error::from);
+        let child = child.and_then(|()| command.spawn());
+        let number = child.as_ref().map(|child| Pid::from_raw(child.id() as i32));
+        let number = number.ok();
+        let sent = answer.send(child);
+        if let (Some(number), Ok(())) = (number, sent) {
+            // The program would end with this thread. An error means that it has been waited for.
+            let _ = waitid(Id::Pid(number), WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT);
+        }
+    })?;
+    child.recv().unwrap_or_else(|_| Err(io::Error::other("the thread of the namespace has ended")))
 }
 
 /// A write beyond the limit fails, and QEMU goes on.
@@ -101,6 +140,11 @@ pub fn wait(child: &mut Child, limit: Duration) -> bool {
             _ => return true,
         }
     }
+}
+
+/// Waits for some time.
+pub fn pause(time: Duration) {
+    timer::wait(None, monotonic_ns() + time.as_nanos() as u64);
 }
 
 /// Kills a process and waits for its end.
