@@ -16,27 +16,35 @@
 //! host leave by one lane, in turn with the adapter's data.
 
 mod active;
+mod agent;
 mod communication;
 mod connection;
 mod counters;
+mod datagram;
 mod echo;
+mod endpoint;
 mod frames;
 mod internet;
 mod memory;
 mod neighbour;
 mod queue_pair;
+mod receives;
 mod requester;
 mod responder;
 pub mod service;
+mod work;
 
 use crate::config::{NicConfig, RemoteConfig, RoceVersion, ServeConfig};
 use crate::transport::foreign::Terms;
-use crate::transport::receive::{Disposition, Outcome};
+use crate::transport::receive::Outcome;
 use crate::wire::roce::RoceFormat;
+use agent::Agent;
 use connection::table::Connections;
 use counters::HostCounters;
+use datagram::DatagramPair;
+use endpoint::{Endpoint, Program};
 use frames::{Local, Packet, Peer};
-use memory::Region;
+use memory::Memory;
 use neighbour::{Neighbours, Resolution};
 use proto::counters::DropReason;
 use proto::frame::{Frame, FrameClass, FrameHeaders, FramePool, Integrity};
@@ -45,15 +53,15 @@ use proto::random::Random;
 use proto::units::{Bytes, Instant};
 use proto::wire::ethernet::{Preface, ethertype, plan};
 use proto::wire::infiniband::mad::Mad;
-use proto::wire::infiniband::opcode::Operation;
 use proto::wire::infiniband::{Bth, Deth, ExtendedHeaders, Opcode};
-use proto::wire::internet::Arp;
+use proto::wire::internet::{Arp, Udp};
 use proto::wire::roce::{Layout, NetworkHeaders, Packet as RocePacket};
-use queue_pair::QueuePair;
-use requester::Work;
-use service::{Exposed, Session};
+use service::Exposed;
+use slab::Slab;
 use std::collections::VecDeque;
 use std::net::IpAddr;
+use verbs::attributes::Access;
+use work::Work;
 
 /// Queue pair numbers below this one are the host's.
 const NUMBERS: u32 = 1 << 16;
@@ -66,17 +74,9 @@ const UNRESOLVED_MAX: usize = 64;
 #[derive(Debug)]
 struct Service {
     config: ServeConfig,
-    region: Region,
-}
-
-/// A queue pair and the program behind it.
-#[derive(Debug)]
-struct Endpoint {
-    pair: QueuePair,
-    session: Session,
-    service: usize,
-    /// When its peer has last sent something.
-    heard: Instant,
+    /// Index of its memory.
+    domain: usize,
+    exposed: Exposed,
 }
 
 /// The host of one NIC.
@@ -91,6 +91,11 @@ pub struct HostStack {
     connections: Connections,
     services: Vec<Service>,
     endpoints: Vec<Endpoint>,
+    /// Datagram queue pairs of the agent.
+    datagrams: Vec<DatagramPair>,
+    /// Memory of services and of protection domains of the agent.
+    domains: Slab<Memory>,
+    agent: Agent,
     /// Frames to send, in order.
     out: VecDeque<(Frame, FrameClass)>,
     unresolved: VecDeque<(IpAddr, Box<[u8; Mad::DATAGRAM]>)>,
@@ -123,9 +128,13 @@ impl HostStack {
         let level = ServiceLevel::truncate(0);
         let mut random = Random::stream(config.seed, &config.name, "host");
         let number = format.own;
+        let mut domains = Slab::new();
         let services = host.serve.iter().map(|service| {
-            let key = random.next_u64() as u32 | 1;
-            Service { config: *service, region: Region::new(key, MEMORY_START, MEMORY) }
+            let (key, start) = (random.next_u64() as u32 | 1, MEMORY_START);
+            let mut memory = Memory::default();
+            memory.register(key, start, MEMORY, Access::ALL);
+            let exposed = Exposed { number: QueuePairNumber::default(), key, start };
+            Service { config: *service, domain: domains.insert(memory), exposed }
         });
         let services = services.collect();
         Some(Box::new(HostStack {
@@ -143,6 +152,9 @@ impl HostStack {
             connections: Connections::default(),
             services,
             endpoints: Vec::new(),
+            datagrams: Vec::new(),
+            domains,
+            agent: Agent::new(random.next_u64() as u32),
             out: VecDeque::new(),
             unresolved: VecDeque::new(),
             pool: FramePool::default(),
@@ -232,6 +244,10 @@ impl HostStack {
         if number.get() == 1 {
             return self.on_management(&peer, transport, now);
         }
+        if let Some(at) = self.datagrams.iter().position(|pair| pair.number == number) {
+            let headers = &frame.octets[layout.network_at..layout.bth_at - Udp::LEN];
+            return self.on_datagram(at, transport, headers);
+        }
         let found = self.endpoints.iter().position(|endpoint| {
             let agreement = &endpoint.pair.agreement;
             agreement.number == number && agreement.peer.ip == ip
@@ -245,40 +261,6 @@ impl HostStack {
             connection.establish();
         }
         outcome
-    }
-
-    /// Hands a packet to the queue pair of the endpoint, and what it completes to the program.
-    fn on_packet(
-        &mut self,
-        at: usize,
-        packet: &proto::wire::infiniband::Transport<'_>,
-        now: Instant,
-    ) -> Outcome {
-        let Endpoint { pair, session, service, heard } = &mut self.endpoints[at];
-        *heard = now;
-        let region = &mut self.services[*service].region;
-        let result = pair.on_packet(packet, region, now, &mut self.done);
-        let number = pair.agreement.number;
-        let mut ends = pair.has_failed();
-        if let Ok(Some(delivery)) = &result
-            && delivery.operation == Operation::Send
-        {
-            let exposed = Exposed { number, key: region.key, start: region.start };
-            match session.on_message(delivery, &pair.responder.head, &exposed) {
-                Ok(work) => ends |= work.is_some_and(|work| !pair.requester.post(work)),
-                Err(service::Unexpected) => ends = true,
-            }
-        }
-        for work in self.done.drain(..) {
-            if let Some(next) = session.on_completed(work) {
-                ends |= !pair.requester.post(next);
-            }
-        }
-        self.counters.messages += u64::from(matches!(result, Ok(Some(_))));
-        if ends {
-            self.close(number, now);
-        }
-        result.map(|_| Disposition::Delivered)
     }
 
     /// Sends a management datagram to QP1 of `to`, as soon as its MAC address is known.
@@ -322,9 +304,11 @@ impl HostStack {
                 Err(ip) => {
                     self.unresolved.retain(|(to, _)| *to != ip);
                     self.counters.unreachable += 1;
+                    self.give_up_address(ip);
                 }
             }
         }
+        self.settle_addresses();
     }
 
     /// The lane of the host's frames.
@@ -334,7 +318,9 @@ impl HostStack {
 
     /// Whether a frame waits for nothing but the line.
     pub fn is_ready(&self) -> bool {
-        !self.out.is_empty() || self.endpoints.iter().any(|endpoint| endpoint.pair.has_work())
+        !self.out.is_empty()
+            || self.endpoints.iter().any(Endpoint::has_work)
+            || self.datagrams.iter().any(DatagramPair::has_work)
     }
 
     /// Size and class of the next frame; makes it if needed.
@@ -352,25 +338,6 @@ impl HostStack {
         Some(frame)
     }
 
-    /// Makes the next frame of a queue pair, one of each in turn.
-    fn make_frame(&mut self, now: Instant) {
-        let count = self.endpoints.len();
-        for step in 0..count {
-            let at = (self.turn + step) % count;
-            let Endpoint { pair, service, .. } = &mut self.endpoints[at];
-            let (peer, region) = (pair.agreement.peer, &self.services[*service].region);
-            if let Some((packet, payload)) = pair.next_packet(region, now) {
-                let row = packet.bth.opcode.row();
-                let is_ack = row.is_some_and(|row| row.is_acknowledgement());
-                let class = if is_ack { FrameClass::Ack } else { FrameClass::Data };
-                let frame = self.local.roce(&mut self.pool, &peer, &packet, payload);
-                self.out.push_back((frame, class));
-                self.turn = at + 1;
-                return;
-            }
-        }
-    }
-
     /// Returns the buffer of a frame that has reached its end.
     pub fn recycle(&mut self, frame: Frame) {
         self.pool.recycle(frame);
@@ -386,12 +353,18 @@ impl HostStack {
     /// Handles every deadline up to `now`.
     pub fn handle_timeout(&mut self, now: Instant) {
         for at in 0..self.endpoints.len() {
-            let pair = &mut self.endpoints[at].pair;
+            let Endpoint { pair, program, .. } = &mut self.endpoints[at];
             let failed = pair.has_failed();
             pair.requester.on_timeout(now);
-            if !failed && pair.has_failed() {
-                let number = pair.agreement.number;
-                self.close(number, now);
+            if failed || !pair.has_failed() {
+                continue;
+            }
+            match program {
+                Program::Agent(handle) => self.agent.on_failed(*handle, pair),
+                Program::Service { .. } => {
+                    let number = pair.agreement.number;
+                    self.close(number, now);
+                }
             }
         }
         self.expire_connections(now);

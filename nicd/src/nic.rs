@@ -320,6 +320,12 @@ impl Control for Nic {
         self.workload.has(item)
     }
 
+    fn answer(&mut self, line: &str, now: Instant) -> Option<String> {
+        self.advance_to(now);
+        // An empty line has an empty answer.
+        self.host.as_mut().map(|host| host.answer(line, now).unwrap_or_default())
+    }
+
     fn slow_down(&mut self, port: PortNumber, rate: BitRate) -> bool {
         port.index() == 0 && self.port.slow_down(rate)
     }

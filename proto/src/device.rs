@@ -107,6 +107,13 @@ pub trait Control {
         false
     }
 
+    /// Executes the call in `line` for a client of the device's agent, and returns the line of the answer; `None` if
+    /// the device has no agent. The protocol is that of docs/reference/agent.md. Afterwards the driver polls the
+    /// device as after a `handle_*` call.
+    fn answer(&mut self, _line: &str, _now: Instant) -> Option<String> {
+        None
+    }
+
     /// Limits `port` to `rate`, from the next frame on. Returns false if the device has no such port or its
     /// line is slower than `rate`.
     fn slow_down(&mut self, _port: PortNumber, _rate: BitRate) -> bool {

@@ -95,17 +95,19 @@ fn manifest_dependencies(member: &str) -> Vec<String> {
 /// Every crate of the workspace: its name, its folder, and the workspace crates on which it may depend.
 const CRATES: &[(&str, &str, &[&str])] = &[
     ("proto", "proto", &[]),
-    ("testbed", "tests/testbed", &["proto"]),
+    ("verbs", "proto/verbs", &[]),
+    ("testbed", "tests/testbed", &["proto", "verbs"]),
     ("emulation", "emulation", &["proto"]),
     ("capture", "emulation/capture", &["proto", "emulation"]),
     ("daemon", "emulation/daemon", &["proto", "emulation", "capture"]),
     ("switchd", "switchd", &["proto", "emulation", "daemon"]),
-    ("nicd", "nicd", &["proto", "emulation", "daemon"]),
+    ("nicd", "nicd", &["proto", "verbs", "emulation", "daemon"]),
     ("chart", "topo/chart", &[]),
     ("scenario", "topo/scenario", &["proto", "emulation", "switchd", "nicd", "chart"]),
     ("results", "topo/results", &["proto", "emulation", "capture", "scenario"]),
-    ("guest", "topo/guest", &[]),
-    ("host", "topo/host", &["proto", "emulation", "guest"]),
+    ("agent", "topo/agent", &["verbs"]),
+    ("guest", "topo/guest", &["verbs", "agent"]),
+    ("host", "topo/host", &["proto", "emulation", "verbs", "guest"]),
     (
         "launch",
         "topo/launch",

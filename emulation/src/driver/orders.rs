@@ -43,6 +43,9 @@ pub enum Order {
     Impair(Box<ImpairmentChange>, Reply<bool>),
     /// Limit the rate at which a port of a device sends. The answer is false if the port cannot do that.
     SlowDown(usize, PortNumber, BitRate, Reply<bool>),
+    /// Execute these lines of calls to the agent of a device. The answer has a line for each; none if the device has no
+    /// agent.
+    Agent(usize, Vec<String>, Reply<Option<Vec<String>>>),
     /// Show frames to this tap, or to none. The answer is the tap before it, unfinished, and the instant of the
     /// change.
     Tap(Option<Box<dyn FrameTap>>, Reply<(Option<Box<dyn FrameTap>>, Instant)>),
@@ -84,6 +87,7 @@ impl Worker {
                 Order::SlowDown(device, port, rate, reply) => {
                     reply(self.run.devices[device].slow_down(port, rate));
                 }
+                Order::Agent(device, lines, reply) => reply(self.ask_agent(device, &lines)),
                 Order::Tap(tap, reply) => {
                     reply((std::mem::replace(&mut self.run.recorder.tap, tap), self.now));
                 }
@@ -129,6 +133,13 @@ impl Worker {
         }
         self.run.impairers[line.index()].get_or_insert(spare).change(change, self.now);
         true
+    }
+
+    fn ask_agent(&mut self, device: usize, lines: &[String]) -> Option<Vec<String>> {
+        let now = self.now;
+        let answers = lines.iter().map(|line| self.run.devices[device].answer(line, now)).collect();
+        self.collect_outputs(device);
+        answers
     }
 
     fn let_post(&mut self, item: Option<&str>, on: bool) -> usize {

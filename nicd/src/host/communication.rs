@@ -2,13 +2,15 @@
 
 use super::connection::{self, Connection, State};
 use super::frames::Peer;
+use super::endpoint::{Endpoint, Program};
 use super::queue_pair::{Agreement, QueuePair};
-use super::requester::Patience;
+use super::receives::Behaviour;
+use super::requester::{Depth, Patience};
 use super::responder::RESOURCES;
 use super::service::Session;
 use super::service::perftest::Control;
 use super::service::rping::Rping;
-use super::{Endpoint, FIRST_NUMBER, HostStack, NUMBERS};
+use super::HostStack;
 use crate::config::ServiceKind;
 use crate::transport::receive::{Disposition, Outcome};
 use proto::counters::DropReason;
@@ -189,9 +191,11 @@ impl HostStack {
     /// Whether a connection to perftest is a control connection or one that is measured.
     fn perftest(&mut self, service: usize, peer: IpAddr, now: Instant) -> Result<Session, u16> {
         let control = self.endpoints.iter_mut().find_map(|endpoint| {
-            let is_of_peer = endpoint.service == service && endpoint.pair.agreement.peer.ip == peer;
-            match &mut endpoint.session {
-                Session::Control(control) if is_of_peer => {
+            let is_of_peer = endpoint.pair.agreement.peer.ip == peer;
+            match &mut endpoint.program {
+                Program::Service { session: Session::Control(control), service: of }
+                    if is_of_peer && *of == service =>
+                {
                     Some((endpoint.pair.agreement.number, endpoint.heard, control))
                 }
                 _ => None,
@@ -242,7 +246,7 @@ impl HostStack {
             return self.refuse(peer.ip, mad, request, reason::NO_RESOURCES, now);
         }
         let patience: Patience = connection::patience(request);
-        let pair = QueuePair::new(Agreement {
+        let agreement = Agreement {
             number,
             remote: request.head.queue_pair,
             peer: *peer,
@@ -250,35 +254,17 @@ impl HostStack {
             starting_psn: request.head.starting_psn,
             expected,
             patience,
+            depth: Depth::SERVICE,
+        };
+        self.endpoints.push(Endpoint {
+            pair: QueuePair::new(agreement, Behaviour::service()),
+            program: Program::Service { session, service },
+            domain: self.services[service].domain,
+            heard: now,
+            is_unresolved: false,
         });
-        self.endpoints.push(Endpoint { pair, session, service, heard: now });
         self.counters.accepted += 1;
         self.send_datagram(peer.ip, &answer, now);
-    }
-
-    /// The queue pair `number` ends.
-    fn drop_endpoint(&mut self, number: QueuePairNumber) {
-        let ended = |endpoint: &Endpoint| endpoint.pair.agreement.number == number;
-        if let Some(at) = self.endpoints.iter().position(ended) {
-            self.counters.repeated += self.endpoints.remove(at).pair.requester.repeated;
-        } else if number.plan().is_some() {
-            self.counters.lost += 1;
-            self.outcomes.push_back((number, None));
-        }
-    }
-
-    /// A number that no queue pair has.
-    fn free_number(&mut self) -> QueuePairNumber {
-        loop {
-            let number = QueuePairNumber::truncate(self.next_number);
-            self.next_number += 1;
-            if self.next_number == NUMBERS {
-                self.next_number = FIRST_NUMBER;
-            }
-            if self.endpoints.iter().all(|endpoint| endpoint.pair.agreement.number != number) {
-                return number;
-            }
-        }
     }
 
     fn refuse(&mut self, to: IpAddr, mad: &Mad, request: &Request, reason: u16, now: Instant) {

@@ -59,6 +59,14 @@ impl Neighbours {
         }
     }
 
+    /// The MAC address of `ip`, if it is known.
+    pub fn known(&self, ip: IpAddr) -> Option<MacAddress> {
+        self.entries.iter().find_map(|(known, state)| match state {
+            State::Reachable(mac) if *known == ip => Some(*mac),
+            _ => None,
+        })
+    }
+
     /// A packet of the neighbour shows its MAC address.
     pub fn learn(&mut self, peer: Peer) {
         let is_host = !peer.mac.is_group() && !peer.ip.is_unspecified() && !peer.ip.is_multicast();

@@ -1,9 +1,11 @@
 //! A queue pair of the host stack: responder and requester of one connection, with negotiated numbers.
 
 use crate::host::frames::{Packet, Peer};
-use crate::host::memory::Region;
-use crate::host::requester::{Patience, Requester, Work};
+use crate::host::memory::Memory;
+use crate::host::receives::{Behaviour, Receives};
+use crate::host::requester::{Depth, Patience, Requester};
 use crate::host::responder::{Delivery, Responder};
+use crate::host::work::Work;
 use proto::counters::DropReason;
 use proto::ids::{Ecn, Psn, QueuePairNumber};
 use proto::units::Instant;
@@ -27,6 +29,8 @@ pub struct Agreement {
     pub expected: Psn,
     /// How long and how often the requester tries.
     pub patience: Patience,
+    /// How much it does at once.
+    pub depth: Depth,
 }
 
 /// A queue pair.
@@ -42,12 +46,12 @@ pub struct QueuePair {
 
 impl QueuePair {
     /// A queue pair that is ready to receive and to send.
-    pub fn new(agreement: Agreement) -> QueuePair {
-        let Agreement { mtu, starting_psn, expected, patience, .. } = agreement;
+    pub fn new(agreement: Agreement, behaviour: Behaviour) -> QueuePair {
+        let Agreement { mtu, starting_psn, expected, patience, depth, .. } = agreement;
         QueuePair {
             agreement,
-            responder: Responder::new(mtu, expected),
-            requester: Requester::new(mtu, starting_psn, patience),
+            responder: Responder::new(mtu, expected, behaviour),
+            requester: Requester::new(mtu, starting_psn, patience, depth),
         }
     }
 
@@ -58,18 +62,17 @@ impl QueuePair {
 
     /// Whether either half is in the error state.
     pub fn has_failed(&self) -> bool {
-        self.responder.has_failed() || self.requester.has_failed()
+        self.responder.has_failed() || self.requester.failure().is_some()
     }
 
-    /// Handles a packet for this queue pair. Appends completed work to `done` and returns a completed message. A SEND
-    /// finds a receive buffer as long as an answer to it has room.
+    /// Handles a packet for this queue pair. Appends completed work to `done` and returns a completed message.
     ///
     /// # Errors
     /// The drop reason.
     pub fn on_packet(
         &mut self,
         packet: &Transport<'_>,
-        memory: &mut Region,
+        memory: &mut Memory,
         now: Instant,
         done: &mut Vec<Work>,
     ) -> Result<Option<Delivery>, DropReason> {
@@ -89,11 +92,18 @@ impl QueuePair {
                 self.requester.on_read_response(bth.psn, packet.payload, now, done);
                 Ok(None)
             }
-            Operation::AtomicAcknowledge => Err(DropReason::Opcode),
+            Operation::AtomicAcknowledge => {
+                let answer = packet.extended.atomic_ack_eth.ok_or(DropReason::Opcode)?;
+                self.requester.on_atomic_response(bth.psn, answer.original, now, done);
+                Ok(None)
+            }
             _ if packet.extended.ieth.is_some() => Err(DropReason::Opcode),
             _ => {
-                let ready = self.requester.has_room();
-                self.responder.on_request(row, packet, memory, ready)
+                // A program is ready as long as its answer has room.
+                if let Receives::Program { is_ready } = &mut self.responder.receives {
+                    *is_ready = self.requester.room() > 0;
+                }
+                self.responder.on_request(row, packet, memory)
             }
         }
     }
@@ -101,14 +111,14 @@ impl QueuePair {
     /// The next packet with its payload: responses before requests.
     pub fn next_packet<'a>(
         &'a mut self,
-        memory: &'a Region,
+        memory: &'a Memory,
         now: Instant,
     ) -> Option<(Packet, &'a [u8])> {
         let Agreement { number, remote, .. } = self.agreement;
         let packet = |bth, extended, ecn| Packet { from: number, bth, extended, ecn };
         if let Some((bth, extended, place)) = self.responder.next_response() {
             let bth = Bth { destination: remote, ..bth };
-            return Some((packet(bth, extended, Ecn::Capable0), memory.read(place)));
+            return Some((packet(bth, extended, Ecn::Capable0), memory.read(&place)));
         }
         let (bth, extended, place) = self.requester.next_request(remote, now)?;
         Some((packet(bth, extended, Ecn::Capable0), self.requester.payload(place)))

@@ -1,54 +1,34 @@
-//! The requester of a host queue pair: SEND, RDMA WRITE and RDMA READ of a service.
+//! The requester of a host queue pair: SEND, RDMA WRITE, RDMA READ and atomics.
 //!
-//! Requests are executed in order. A READ is sent when everything before it is acknowledged, and nothing is sent
-//! until it is answered, so one responder resource is enough. Source: IBTA Vol 1, 9.7.3 (go-back-N), 9.7.5.1.9
-//! (READ responses out of sequence), 9.7.6.1.3 (time-out), 9.7.5.2.8 (RNR).
+//! Requests are executed in order. As many READs and atomics are in flight as the peer has resources for; each is
+//! complete with its last response, and everything behind it waits with its completion. Source: IBTA Vol 1, 9.7.3
+//! (go-back-N), 9.7.5.1.9 (responses out of sequence), 9.7.6.1.3 (time-out), 9.7.5.2.8 (RNR).
 
-use crate::host::responder::packets;
+use crate::host::work::{Part, Work};
 use crate::transport::rnr_timer;
 use proto::ids::{Psn, QueuePairNumber};
 use proto::units::{Duration, Instant};
-use proto::wire::infiniband::opcode::{Operation, Position};
-use proto::wire::infiniband::{Aeth, Bth, ExtendedHeaders, NakCode, Opcode, Reth, Syndrome};
+use proto::wire::infiniband::opcode::Operation;
+use proto::wire::infiniband::{Aeth, Bth, ExtendedHeaders, NakCode, Syndrome};
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// Requests that wait at most.
-pub const WORK_MAX: usize = 64;
 /// Packets in flight at most.
 const WINDOW: i32 = 64;
-
-/// A work request, and its result: a READ comes back with its octets.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Work {
-    /// SEND, WRITE or READ request.
-    pub operation: Operation,
-    /// The remote place; not used by a SEND.
-    pub reth: Reth,
-    /// The octets to send, or those that a READ has fetched.
-    pub octets: Vec<u8>,
-}
-
-impl Work {
-    /// A SEND of these octets.
-    pub fn send(octets: Vec<u8>) -> Work {
-        let reth = Reth { virtual_address: 0, remote_key: 0, dma_length: 0 };
-        Work { operation: Operation::Send, reth, octets }
-    }
-
-    fn length(&self) -> usize {
-        match self.operation {
-            Operation::ReadRequest => self.reth.dma_length as usize,
-            _ => self.octets.len(),
-        }
-    }
-}
+/// A packet in the middle of a message asks for an acknowledgement that often, well before the window is full.
+const ACK_EVERY: u32 = 16;
 
 #[derive(Clone, Debug)]
 struct Entry {
     work: Work,
     first: Psn,
     packets: u32,
+}
+
+impl Entry {
+    fn end(&self) -> Psn {
+        self.first.plus(self.packets)
+    }
 }
 
 /// How often and how long a requester tries.
@@ -62,11 +42,41 @@ pub struct Patience {
     pub rnr_retries: u8,
 }
 
+/// How much a requester does at once.
+#[derive(Clone, Copy, Debug)]
+pub struct Depth {
+    /// Work requests that wait.
+    pub work: usize,
+    /// READs and atomics in flight.
+    pub answered: u8,
+}
+
+impl Depth {
+    /// Enough for a service.
+    pub const SERVICE: Depth = Depth { work: 64, answered: 1 };
+}
+
+/// Why a requester has given up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// The peer refuses a request.
+    Refused(NakCode),
+    /// No progress, as often as it was tried.
+    Retries,
+    /// The receiver was not ready, as often as it was tried.
+    RnrRetries,
+    /// A response is none of the request.
+    BadResponse,
+    /// The program has ended it.
+    Ended,
+}
+
 /// The sending half of a host queue pair.
 #[derive(Debug)]
 pub struct Requester {
     mtu: u32,
     patience: Patience,
+    depth: Depth,
     entries: VecDeque<Entry>,
     /// The first PSN that is neither acknowledged nor answered.
     unacknowledged: Psn,
@@ -77,8 +87,8 @@ pub struct Requester {
     end: Psn,
     retries: u8,
     rnr_retries: u8,
-    failed: bool,
-    /// The responses of a READ have a gap, and it has been asked for again.
+    failure: Option<Failure>,
+    /// Responses have a gap, and they have been asked for again.
     gap: bool,
     /// When to go back for want of progress, or when the receiver is ready again.
     due: Instant,
@@ -89,10 +99,11 @@ pub struct Requester {
 
 impl Requester {
     /// A requester whose first packet has PSN `first`.
-    pub fn new(mtu: u32, first: Psn, patience: Patience) -> Requester {
+    pub fn new(mtu: u32, first: Psn, patience: Patience, depth: Depth) -> Requester {
         Requester {
             mtu,
             patience,
+            depth,
             entries: VecDeque::new(),
             unacknowledged: first,
             next: first,
@@ -100,7 +111,7 @@ impl Requester {
             end: first,
             retries: 0,
             rnr_retries: 0,
-            failed: false,
+            failure: None,
             gap: false,
             due: Instant::NEVER,
             awaits_receiver: false,
@@ -108,26 +119,36 @@ impl Requester {
         }
     }
 
-    /// Whether it has given up.
-    pub fn has_failed(&self) -> bool {
-        self.failed
+    /// Why it has given up, if it has.
+    pub fn failure(&self) -> Option<Failure> {
+        self.failure
     }
 
-    /// Whether another work request fits.
-    pub fn has_room(&self) -> bool {
-        self.entries.len() < WORK_MAX
+    /// Gives up.
+    pub fn fail(&mut self, failure: Failure) {
+        self.failure.get_or_insert(failure);
+        self.due = Instant::NEVER;
+    }
+
+    /// How many work requests fit.
+    pub fn room(&self) -> usize {
+        self.depth.work.saturating_sub(self.entries.len())
     }
 
     /// Adds a work request. False if there is no room.
     pub fn post(&mut self, work: Work) -> bool {
-        if self.failed || !self.has_room() {
+        if self.failure.is_some() || self.room() == 0 {
             return false;
         }
-        let packets = packets(work.length(), self.mtu);
-        let first = self.end;
+        let (first, packets) = (self.end, work.packets(self.mtu));
         self.end = first.plus(packets);
         self.entries.push_back(Entry { work, first, packets });
         true
+    }
+
+    /// Removes work that is not complete.
+    pub fn flush(&mut self) -> impl Iterator<Item = Work> {
+        std::mem::take(&mut self.entries).into_iter().map(|entry| entry.work)
     }
 
     /// When [`Requester::on_timeout`] must be called.
@@ -138,20 +159,25 @@ impl Requester {
     /// The entry of `next`, if it may be sent now.
     fn sendable(&self) -> Option<(usize, u32)> {
         let open = self.next.distance_from(self.unacknowledged) < WINDOW;
-        if self.failed || self.awaits_receiver || !open {
+        if self.failure.is_some() || self.awaits_receiver || !open || self.next == self.end {
             return None;
         }
-        let at = self.entries.iter().position(|entry| {
+        let holds = |entry: &Entry| {
             let offset = self.next.distance_from(entry.first);
             offset >= 0 && offset.cast_unsigned() < entry.packets
-        })?;
-        let is_read = |entry: &Entry| entry.work.operation == Operation::ReadRequest;
-        // A READ waits for everything before it, and everything behind it waits for the READ.
-        if self.entries.iter().take(at).any(is_read) || (at > 0 && is_read(&self.entries[at])) {
+        };
+        let at = self.entries.iter().position(holds)?;
+        let entry = &self.entries[at];
+        let in_flight = self.entries.iter().take(at).filter(|entry| entry.work.is_answered());
+        let limit = match (entry.work.is_answered(), entry.work.fence) {
+            (_, true) => 1,
+            (true, false) => usize::from(self.depth.answered),
+            (false, false) => usize::MAX,
+        };
+        if in_flight.count() >= limit {
             return None;
         }
-        let offset = self.next.distance_from(self.entries[at].first).cast_unsigned();
-        Some((at, offset))
+        Some((at, self.next.distance_from(entry.first).cast_unsigned()))
     }
 
     /// Whether a packet may be sent now.
@@ -171,49 +197,39 @@ impl Requester {
         now: Instant,
     ) -> Option<(Bth, ExtendedHeaders, (usize, Range<usize>))> {
         let (at, offset) = self.sendable()?;
-        let Entry { work, packets, .. } = &self.entries[at];
+        let work = &self.entries[at].work;
+        let Part { opcode, extended, place, is_last, numbers } = work.part(offset, self.mtu);
         let psn = self.next;
-        let begin = (offset * self.mtu) as usize;
-        let is_read = work.operation == Operation::ReadRequest;
-        let (opcode, place, ends) = if is_read {
-            (Opcode::RC_READ_REQUEST, 0..0, true)
-        } else {
-            let (first, last) = (offset == 0, offset + 1 == *packets);
-            let place = begin..work.octets.len().min(begin + self.mtu as usize);
-            (opcode(work.operation, first, last), place, last)
-        };
-        let sent = if is_read { begin } else { 0 };
-        let reth = Reth {
-            virtual_address: work.reth.virtual_address.wrapping_add(sent as u64),
-            dma_length: (work.length() - sent) as u32,
-            ..work.reth
-        };
-        let wants_reth = work.operation != Operation::Send && (is_read || offset == 0);
-        let extended =
-            ExtendedHeaders { reth: wants_reth.then_some(reth), ..ExtendedHeaders::NONE };
-        let taken = if is_read { packets - offset } else { 1 };
         let is_repeated = psn.distance_from(self.newest) < 0;
+        let bth = Bth {
+            ack_request: is_last || is_repeated || offset % ACK_EVERY == ACK_EVERY - 1,
+            solicited: work.solicited && is_last && !work.is_answered(),
+            ..Bth::new(opcode, to, psn)
+        };
         self.repeated += u64::from(is_repeated);
-        self.next = psn.plus(taken);
+        self.next = psn.plus(numbers);
         if self.next.distance_from(self.newest) > 0 {
             self.newest = self.next;
         }
         if self.due == Instant::NEVER {
             self.due = now + self.patience.timeout;
         }
-        let bth = Bth { ack_request: ends || is_repeated, ..Bth::new(opcode, to, psn) };
         Some((bth, extended, (at, place)))
     }
 
     /// Handles an acknowledgement; appends what it completes to `done`.
     pub fn on_acknowledge(&mut self, psn: Psn, aeth: Aeth, now: Instant, done: &mut Vec<Work>) {
-        let known =
-            psn.distance_from(self.unacknowledged) >= 0 && psn.distance_from(self.newest) < 0;
-        if self.failed || !known {
+        if !self.is_in_flight(psn) {
             return;
         }
         match aeth.syndrome {
-            Syndrome::Ack { .. } => self.confirm(psn.next(), now, done),
+            Syndrome::Ack { .. } => {
+                self.confirm(psn.next(), now, done);
+                // What is still open before it is a response that was lost.
+                if psn.distance_from(self.unacknowledged) >= 0 {
+                    self.ask_again();
+                }
+            }
             Syndrome::Nak(NakCode::PsnSequence) => {
                 self.confirm(psn, now, done);
                 self.go_back(now);
@@ -221,30 +237,49 @@ impl Requester {
             Syndrome::Rnr { timer } => {
                 self.confirm(psn, now, done);
                 let limited = self.patience.rnr_retries != 7;
-                self.failed |= limited && self.rnr_retries >= self.patience.rnr_retries;
+                if limited && self.rnr_retries >= self.patience.rnr_retries {
+                    return self.fail(Failure::RnrRetries);
+                }
                 self.rnr_retries = self.rnr_retries.saturating_add(1);
                 self.next = self.unacknowledged;
                 self.awaits_receiver = true;
                 self.due = now + rnr_timer::wait(timer);
             }
-            Syndrome::Nak(_) | Syndrome::Unknown(_) => self.failed = true,
+            Syndrome::Nak(code) => {
+                self.confirm(psn, now, done);
+                self.fail(Failure::Refused(code));
+            }
+            Syndrome::Unknown(_) => self.fail(Failure::BadResponse),
         }
     }
 
-    /// Everything before `psn` has arrived. A READ is confirmed by its responses only.
+    /// Whether `psn` is sent, and neither acknowledged nor answered.
+    fn is_in_flight(&self, psn: Psn) -> bool {
+        let since = psn.distance_from(self.unacknowledged);
+        self.failure.is_none() && since >= 0 && psn.distance_from(self.newest) < 0
+    }
+
+    /// Everything before `psn` has arrived. READs and atomics are confirmed by their responses only.
     fn confirm(&mut self, psn: Psn, now: Instant, done: &mut Vec<Work>) {
         while let Some(front) = self.entries.front() {
-            let is_read = front.work.operation == Operation::ReadRequest;
-            let covered = psn.distance_from(front.first.plus(front.packets)) >= 0;
-            if is_read || !covered {
-                let is_ahead = psn.distance_from(self.unacknowledged) > 0;
-                if is_ahead && !is_read {
+            if front.work.is_answered() {
+                return;
+            }
+            if psn.distance_from(front.end()) < 0 {
+                if psn.distance_from(self.unacknowledged) > 0 {
                     self.advance(psn, now);
                 }
                 return;
             }
-            self.advance(front.first.plus(front.packets), now);
-            done.extend(self.entries.pop_front().map(|entry| entry.work));
+            self.complete(now, done);
+        }
+    }
+
+    /// The first entry is complete.
+    fn complete(&mut self, now: Instant, done: &mut Vec<Work>) {
+        if let Some(entry) = self.entries.pop_front() {
+            self.advance(entry.end(), now);
+            done.push(entry.work);
         }
     }
 
@@ -255,11 +290,33 @@ impl Requester {
             self.next = psn;
         }
         (self.retries, self.rnr_retries, self.gap) = (0, 0, false);
-        let waits = self.next.distance_from(psn) > 0;
-        self.due = if waits { now + self.patience.timeout } else { Instant::NEVER };
+        if !self.awaits_receiver {
+            let waits = self.newest.distance_from(psn) > 0;
+            self.due = if waits { now + self.patience.timeout } else { Instant::NEVER };
+        }
     }
 
-    /// Handles a READ response; appends the READ to `done` if this is its last octet.
+    /// Whether a response with `psn` is the next one. It confirms what was sent before its request, and it shows that
+    /// a response before it is lost if there is one.
+    fn expects_response(&mut self, psn: Psn, now: Instant, done: &mut Vec<Work>) -> bool {
+        if !self.is_in_flight(psn) {
+            return false;
+        }
+        self.confirm(psn, now, done);
+        if psn != self.unacknowledged {
+            self.ask_again();
+        }
+        psn == self.unacknowledged
+    }
+
+    /// Asks for responses again that are lost, once for each gap.
+    fn ask_again(&mut self) {
+        if !std::mem::replace(&mut self.gap, true) {
+            self.next = self.unacknowledged;
+        }
+    }
+
+    /// Handles a READ response; appends what it completes to `done`.
     pub fn on_read_response(
         &mut self,
         psn: Psn,
@@ -267,36 +324,46 @@ impl Requester {
         now: Instant,
         done: &mut Vec<Work>,
     ) {
+        if !self.expects_response(psn, now, done) {
+            return;
+        }
         let Some(front) = self.entries.front_mut() else { return };
-        let (mtu, end) = (self.mtu as usize, front.first.plus(front.packets));
-        if self.failed || front.work.operation != Operation::ReadRequest {
-            return;
-        }
         let (total, filled) = (front.work.length(), front.work.octets.len());
-        if psn != self.unacknowledged {
-            let is_later = psn.distance_from(self.unacknowledged) > 0 && psn.distance_from(end) < 0;
-            if is_later && !std::mem::replace(&mut self.gap, true) {
-                self.next = self.unacknowledged;
-            }
-            return;
-        }
-        if payload.len() != mtu.min(total - filled) {
-            self.failed = true;
-            return;
+        let is_read = front.work.operation == Operation::ReadRequest;
+        if !is_read || payload.len() != (self.mtu as usize).min(total - filled) {
+            return self.fail(Failure::BadResponse);
         }
         front.work.octets.extend_from_slice(payload);
-        let is_complete = front.work.octets.len() == total;
-        self.advance(psn.next(), now);
-        if is_complete {
-            done.extend(self.entries.pop_front().map(|entry| entry.work));
+        if filled + payload.len() == total {
+            self.complete(now, done);
+        } else {
+            self.advance(psn.next(), now);
+        }
+    }
+
+    /// Handles the response of an atomic, with the number that was there before; appends what it completes to `done`.
+    pub fn on_atomic_response(
+        &mut self,
+        psn: Psn,
+        original: u64,
+        now: Instant,
+        done: &mut Vec<Work>,
+    ) {
+        if !self.expects_response(psn, now, done) {
+            return;
+        }
+        match self.entries.front_mut().map(|front| &mut front.work) {
+            Some(work) if work.is_answered() && work.operation != Operation::ReadRequest => {
+                work.octets = original.to_le_bytes().to_vec();
+                self.complete(now, done);
+            }
+            _ => self.fail(Failure::BadResponse),
         }
     }
 
     fn go_back(&mut self, now: Instant) {
         if self.retries >= self.patience.retries {
-            self.failed = true;
-            self.due = Instant::NEVER;
-            return;
+            return self.fail(Failure::Retries);
         }
         self.retries += 1;
         self.gap = false;
@@ -315,24 +382,5 @@ impl Requester {
         } else {
             self.go_back(now);
         }
-    }
-}
-
-fn opcode(operation: Operation, first: bool, last: bool) -> Opcode {
-    let position = match (first, last) {
-        (true, true) => Position::Only,
-        (true, false) => Position::First,
-        (false, true) => Position::Last,
-        (false, false) => Position::Middle,
-    };
-    match (operation, position) {
-        (Operation::Write, Position::First) => Opcode::RC_WRITE_FIRST,
-        (Operation::Write, Position::Middle) => Opcode::RC_WRITE_MIDDLE,
-        (Operation::Write, Position::Last) => Opcode::RC_WRITE_LAST,
-        (Operation::Write, Position::Only) => Opcode::RC_WRITE_ONLY,
-        (_, Position::First) => Opcode::RC_SEND_FIRST,
-        (_, Position::Middle) => Opcode::RC_SEND_MIDDLE,
-        (_, Position::Last) => Opcode::RC_SEND_LAST,
-        (_, Position::Only) => Opcode::RC_SEND_ONLY,
     }
 }

@@ -4,7 +4,8 @@
 //! answered again, and a repeated atomic gets its first result. Source: IBTA Vol 1, 9.7.4 (validation), 9.7.5
 //! (acknowledgements), 9.4.4 (READ), 9.4.5 (atomics), 9.7.5.1.3 (repetitions).
 
-use crate::host::memory::Region;
+use crate::host::memory::{Memory, Place};
+use crate::host::receives::{Behaviour, Receives};
 use proto::counters::DropReason;
 use proto::ids::Psn;
 use proto::wire::infiniband::opcode::{OpcodeRow, Operation, Position};
@@ -12,7 +13,7 @@ use proto::wire::infiniband::{
     Aeth, AtomicAckEth, Bth, ExtendedHeaders, NakCode, Opcode, Reth, Syndrome, Transport,
 };
 use std::collections::VecDeque;
-use std::ops::Range;
+use verbs::attributes::Access;
 
 /// Responses that wait at most. A requester keeps to the responder resources that it was told; the rest of the
 /// room is for repeated requests. Requests beyond it are dropped, and their requester repeats them.
@@ -27,18 +28,20 @@ pub const HEAD: usize = 256;
 enum Job {
     Acknowledge(Psn),
     Refuse(Psn, Syndrome),
-    Read { psn: Psn, place: Range<usize>, sent: u32 },
+    Read { psn: Psn, place: Place, sent: u32 },
     Atomic { psn: Psn, original: u64 },
 }
 
 /// The message in progress.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Partial {
     operation: Operation,
-    /// Where the next octet of a WRITE goes.
-    at: usize,
-    /// Octets of a WRITE that its RETH announced and that have not come.
-    missing: u64,
+    /// Where its octets go: the place of a WRITE, or the buffer of a SEND.
+    place: Option<Place>,
+    /// The receive request that it takes.
+    receive: Option<u64>,
+    /// Octets that a RETH has announced.
+    announced: Option<u64>,
     received: u64,
 }
 
@@ -51,6 +54,17 @@ pub struct Delivery {
     pub length: u64,
     /// Immediate data.
     pub immediate: Option<[u8; 4]>,
+    /// The receive request that it has taken.
+    pub receive: Option<u64>,
+    /// Whether it was too long for its buffer, and is therefore refused.
+    pub overflows: bool,
+}
+
+impl Delivery {
+    /// A READ or atomic, which takes no receive request.
+    fn answered(operation: Operation, length: u64) -> Delivery {
+        Delivery { operation, length, immediate: None, receive: None, overflows: false }
+    }
 }
 
 /// The receiving half of a host queue pair.
@@ -65,6 +79,11 @@ pub struct Responder {
     partial: Option<Partial>,
     jobs: VecDeque<Job>,
     atomics: VecDeque<(Psn, u64)>,
+    /// What the peer may do, besides SEND.
+    access: Access,
+    rnr_timer: u8,
+    /// What a SEND finds.
+    pub receives: Receives,
     /// The first octets of the SEND in progress, or of the last one.
     pub head: Vec<u8>,
 }
@@ -73,7 +92,8 @@ type Refusal = (DropReason, NakCode);
 
 impl Responder {
     /// A responder that expects `expected` first; full packets have `mtu` octets.
-    pub fn new(mtu: u32, expected: Psn) -> Responder {
+    pub fn new(mtu: u32, expected: Psn, behaviour: Behaviour) -> Responder {
+        let Behaviour { access, rnr_timer, receives } = behaviour;
         Responder {
             mtu,
             expected,
@@ -83,6 +103,9 @@ impl Responder {
             partial: None,
             jobs: VecDeque::new(),
             atomics: VecDeque::new(),
+            access,
+            rnr_timer,
+            receives,
             head: Vec::new(),
         }
     }
@@ -92,12 +115,17 @@ impl Responder {
         self.failed
     }
 
+    /// Enters the error state.
+    pub fn fail(&mut self) {
+        self.failed = true;
+    }
+
     /// Whether a response waits.
     pub fn has_work(&self) -> bool {
         !self.jobs.is_empty()
     }
 
-    /// Handles a request. `ready` is whether a SEND finds a receive buffer. Returns the message that it completes.
+    /// Handles a request. Returns the message that it completes.
     ///
     /// # Errors
     /// The drop reason.
@@ -105,8 +133,7 @@ impl Responder {
         &mut self,
         row: &OpcodeRow,
         packet: &Transport<'_>,
-        memory: &mut Region,
-        ready: bool,
+        memory: &mut Memory,
     ) -> Result<Option<Delivery>, DropReason> {
         if self.failed {
             return Err(DropReason::QueuePair);
@@ -129,10 +156,14 @@ impl Responder {
         if self.jobs.len() >= JOBS_MAX {
             return Err(DropReason::ReceiverNotReady);
         }
-        if row.operation == Operation::Send && row.begins_message() && !ready {
+        let takes_receive = match row.operation {
+            Operation::Send => row.begins_message(),
+            _ => packet.extended.immdt.is_some(),
+        };
+        if takes_receive && !self.receives.is_ready() {
             // The requester will come back, so later packets need no NAK.
             self.nak_sent = true;
-            self.refuse(Syndrome::Rnr { timer: RNR_TIMER });
+            self.refuse(Syndrome::Rnr { timer: self.rnr_timer });
             return Err(DropReason::ReceiverNotReady);
         }
         match self.execute(row, packet, memory) {
@@ -160,14 +191,14 @@ impl Responder {
     }
 
     /// Answers a repeated request as far as its answer may have been lost.
-    fn repeat(&mut self, row: &OpcodeRow, packet: &Transport<'_>, memory: &Region) {
+    fn repeat(&mut self, row: &OpcodeRow, packet: &Transport<'_>, memory: &Memory) {
         if self.jobs.len() >= JOBS_MAX {
             return;
         }
         let psn = packet.bth.psn;
         match (row.operation, packet.extended.reth) {
             (Operation::ReadRequest, Some(reth)) => {
-                if let Some(place) = memory.place(&reth) {
+                if let Some(place) = memory.place(&reth, |access| access.read) {
                     self.jobs.push_back(Job::Read { psn, place, sent: 0 });
                 }
             }
@@ -185,7 +216,7 @@ impl Responder {
         &mut self,
         row: &OpcodeRow,
         packet: &Transport<'_>,
-        memory: &mut Region,
+        memory: &mut Memory,
     ) -> Result<Option<Delivery>, Refusal> {
         match row.operation {
             Operation::Send | Operation::Write => self.accept(row, packet, memory),
@@ -202,7 +233,7 @@ impl Responder {
         &mut self,
         row: &OpcodeRow,
         packet: &Transport<'_>,
-        memory: &mut Region,
+        memory: &mut Memory,
     ) -> Result<Option<Delivery>, Refusal> {
         let length = packet.payload.len() as u64;
         self.check_position(row, length)?;
@@ -211,23 +242,40 @@ impl Responder {
         }
         let invalid = (DropReason::PacketLength, NakCode::InvalidRequest);
         let Some(partial) = &mut self.partial else { return Err(invalid) };
-        if row.operation == Operation::Write {
-            let fits = match row.ends_message() {
-                true => partial.missing == length,
-                false => partial.missing > length,
-            };
-            if !fits {
-                return Err(invalid);
+        let received = partial.received + length;
+        let fits = match (partial.announced, row.ends_message()) {
+            (None, _) => true,
+            (Some(announced), true) => received == announced,
+            (Some(announced), false) => received < announced,
+        };
+        if !fits {
+            return Err(invalid);
+        }
+        let mut overflows = false;
+        if let Some(place) = &partial.place {
+            let part = place.part(partial.received as usize..received as usize);
+            overflows = part.range.end > place.range.end;
+            if !overflows {
+                memory.write(&part, packet.payload);
             }
-            memory.write(partial.at, packet.payload);
-            partial.at += packet.payload.len();
-            partial.missing -= length;
-        } else {
+        }
+        if row.operation == Operation::Send {
             let room = HEAD.saturating_sub(self.head.len()).min(packet.payload.len());
             self.head.extend_from_slice(&packet.payload[..room]);
         }
-        partial.received += length;
-        let received = partial.received;
+        partial.received = received;
+        let immediate = packet.extended.immdt.map(|immediate| immediate.data);
+        if row.operation == Operation::Write && immediate.is_some() {
+            partial.receive = self.receives.take().map(|receive| receive.id);
+        }
+        let receive = partial.receive;
+        let delivery =
+            Delivery { operation: row.operation, length: received, immediate, receive, overflows };
+        if overflows {
+            self.refuse(Syndrome::Nak(NakCode::InvalidRequest));
+            self.failed = true;
+            return Ok(Some(delivery));
+        }
         self.expected = self.expected.next();
         let ends = row.ends_message();
         if ends {
@@ -237,8 +285,6 @@ impl Responder {
         if ends || packet.bth.ack_request {
             self.acknowledge(packet.bth.psn);
         }
-        let immediate = packet.extended.immdt.map(|immediate| immediate.data);
-        let delivery = Delivery { operation: row.operation, length: received, immediate };
         Ok(ends.then_some(delivery))
     }
 
@@ -263,17 +309,24 @@ impl Responder {
         &mut self,
         operation: Operation,
         reth: Option<&Reth>,
-        memory: &Region,
+        memory: &Memory,
     ) -> Result<(), Refusal> {
-        let place = match reth {
-            Some(reth) => memory.place(reth).ok_or((DropReason::Key, NakCode::RemoteAccess))?,
-            None => 0..0,
-        };
-        if operation == Operation::Send {
-            self.head.clear();
-        }
-        let missing = (place.end - place.start) as u64;
-        self.partial = Some(Partial { operation, at: place.start, missing, received: 0 });
+        let denied = (DropReason::Key, NakCode::RemoteAccess);
+        self.partial = Some(match operation {
+            Operation::Send => {
+                self.head.clear();
+                let taken = self.receives.take();
+                let receive = taken.as_ref().map(|receive| receive.id);
+                let place = taken.map(|receive| receive.place);
+                Partial { operation, place, receive, announced: None, received: 0 }
+            }
+            _ => {
+                let reth = reth.filter(|_| self.access.write).ok_or(denied)?;
+                let place = memory.place(reth, |access| access.write).ok_or(denied)?;
+                let announced = Some(u64::from(reth.dma_length));
+                Partial { operation, place: Some(place), receive: None, announced, received: 0 }
+            }
+        });
         Ok(())
     }
 
@@ -281,26 +334,29 @@ impl Responder {
         self.messages = (self.messages + 1) & Psn::MAX;
     }
 
-    fn read(&mut self, packet: &Transport<'_>, memory: &Region) -> Result<Delivery, Refusal> {
+    fn read(&mut self, packet: &Transport<'_>, memory: &Memory) -> Result<Delivery, Refusal> {
         let opcode = (DropReason::Opcode, NakCode::InvalidRequest);
         let reth = packet.extended.reth.filter(|_| self.partial.is_none()).ok_or(opcode)?;
-        let place = memory.place(&reth).ok_or((DropReason::Key, NakCode::RemoteAccess))?;
-        let psn = self.expected;
-        self.expected = psn.plus(packets(place.len(), self.mtu));
+        let place = memory.place(&reth, |access| access.read && self.access.read);
+        let place = place.ok_or((DropReason::Key, NakCode::RemoteAccess))?;
+        let (psn, length) = (self.expected, place.range.len());
+        self.expected = psn.plus(packets(length, self.mtu));
         self.count_message();
-        let length = place.len() as u64;
         self.jobs.push_back(Job::Read { psn, place, sent: 0 });
-        Ok(Delivery { operation: Operation::ReadRequest, length, immediate: None })
+        Ok(Delivery::answered(Operation::ReadRequest, length as u64))
     }
 
     fn change(
         &mut self,
         row: &OpcodeRow,
         packet: &Transport<'_>,
-        memory: &mut Region,
+        memory: &mut Memory,
     ) -> Result<Delivery, Refusal> {
         let opcode = (DropReason::Opcode, NakCode::InvalidRequest);
         let atomic = packet.extended.atomic_eth.filter(|_| self.partial.is_none()).ok_or(opcode)?;
+        if !self.access.atomic {
+            return Err((DropReason::Key, NakCode::RemoteAccess));
+        }
         let result = memory.change(&atomic, |number| match row.operation {
             Operation::FetchAdd => number.wrapping_add(atomic.swap_or_add),
             _ if number == atomic.compare => atomic.swap_or_add,
@@ -315,20 +371,21 @@ impl Responder {
         }
         self.atomics.push_back((psn, original));
         self.jobs.push_back(Job::Atomic { psn, original });
-        Ok(Delivery { operation: row.operation, length: 8, immediate: None })
+        Ok(Delivery::answered(row.operation, 8))
     }
 
     /// The next response: its headers, with destination 0, and the place of its payload.
-    pub fn next_response(&mut self) -> Option<(Bth, ExtendedHeaders, Range<usize>)> {
+    pub fn next_response(&mut self) -> Option<(Bth, ExtendedHeaders, Place)> {
         let message_sequence_number = self.messages;
         let aeth = |syndrome| Some(Aeth { syndrome, message_sequence_number });
         let none = ExtendedHeaders::NONE;
         let bth = |opcode, psn| Bth::new(opcode, proto::ids::QueuePairNumber::truncate(0), psn);
         match self.jobs.front_mut()? {
             Job::Read { psn, place, sent } => {
-                let count = packets(place.len(), self.mtu);
-                let begin = place.start + (*sent * self.mtu) as usize;
-                let part = begin..place.end.min(begin + self.mtu as usize);
+                let (length, mtu) = (place.range.len(), self.mtu as usize);
+                let count = packets(length, self.mtu);
+                let begin = *sent as usize * mtu;
+                let part = place.part(begin..length.min(begin + mtu));
                 let number = psn.plus(*sent);
                 *sent += 1;
                 let opcode = match (*sent == 1, *sent == count) {
@@ -356,14 +413,11 @@ impl Responder {
                 self.jobs.pop_front();
                 let atomic_ack_eth = original.map(|original| AtomicAckEth { original });
                 let extended = ExtendedHeaders { aeth: aeth(syndrome), atomic_ack_eth, ..none };
-                Some((bth(opcode, psn), extended, 0..0))
+                Some((bth(opcode, psn), extended, Place::default()))
             }
         }
     }
 }
-
-/// The wait of an RNR NAK: code 12, 0.64 ms. Source: IBTA Vol 1, 9.7.5.2.8.
-const RNR_TIMER: u8 = 12;
 
 /// Packets of a message with this length; an empty one has one packet.
 pub fn packets(length: usize, mtu: u32) -> u32 {

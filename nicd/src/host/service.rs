@@ -3,7 +3,7 @@
 pub mod perftest;
 pub mod rping;
 
-use crate::host::requester::Work;
+use crate::host::work::Work;
 use crate::host::responder::Delivery;
 use proto::ids::QueuePairNumber;
 

@@ -21,3 +21,4 @@ pub use hampered::{Hampered, Misses, deaf, sleepy};
 pub use line::OnLine;
 pub use neighbour::Neighbour;
 pub use seen::{Seen, Sent, Sightings};
+pub mod verbs;

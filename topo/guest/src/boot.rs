@@ -4,6 +4,7 @@ use nix::errno::Errno;
 use nix::kmod::{ModuleInitFlags, finit_module};
 use nix::mount::{MsFlags, mount};
 use nix::poll::{PollTimeout, poll};
+use nix::sys::resource::{RLIM_INFINITY, Resource, setrlimit};
 use nix::sys::wait::{WaitStatus, wait};
 use std::ffi::CString;
 use std::fs::{self, File};
@@ -17,7 +18,7 @@ pub const PATH: &str = "/usr/local/bin:/usr/sbin:/usr/bin:/opt/busybox";
 /// Paths of modules, one a line, in the order of loading.
 const MODULES: &str = "/etc/pausebed/modules";
 /// The parts of this program that run as processes of their own.
-const PARTS: [&str; 2] = ["serve", "console"];
+const PARTS: [&str; 3] = ["serve", "verbs", "console"];
 /// Time to wait for devices, in steps of [`STEP_MS`].
 const STEPS: usize = 500;
 const STEP_MS: u16 = 20;
@@ -28,6 +29,14 @@ const RESTART_MS: u16 = 500;
 pub fn pause(ms: u16) {
     // An error is a signal, which shortens the wait.
     let _ = poll(&mut [], PollTimeout::from(ms));
+}
+
+/// Memory regions of verbs are locked in memory.
+///
+/// # Errors
+/// Those of the system.
+pub fn permit_locked_memory() -> io::Result<()> {
+    Ok(setrlimit(Resource::RLIMIT_MEMLOCK, RLIM_INFINITY, RLIM_INFINITY)?)
 }
 
 /// A step of the start.

@@ -4,7 +4,6 @@ use crate::port::{Arrival, Port};
 use crate::{exec, identity};
 use guest::protocol::{CONTROL_PORT, Control, EXEC_PORT, EXEC_PORTS, Status, VERSION};
 use nix::sys::reboot::{RebootMode, reboot};
-use nix::sys::resource::{RLIM_INFINITY, Resource, setrlimit};
 use std::io;
 
 /// Serves all ports.
@@ -12,8 +11,7 @@ use std::io;
 /// # Errors
 /// If a port is missing.
 pub fn serve() -> io::Result<()> {
-    // Memory regions of verbs are locked in memory.
-    setrlimit(Resource::RLIMIT_MEMLOCK, RLIM_INFINITY, RLIM_INFINITY)?;
+    crate::boot::permit_locked_memory()?;
     for number in 0..EXEC_PORTS {
         let port = Port::open(&format!("{EXEC_PORT}{number}"))?;
         std::thread::Builder::new()

@@ -1,8 +1,8 @@
-//! `guestd`: the first process of a virtual machine, and its parts `serve` and `console`.
+//! `guestd`: the first process of a virtual machine, and its parts `serve`, `verbs` and `console`.
 //!
 //! The first process mounts, loads modules, and then only starts its parts and reaps, so that no part can lose the
-//! exit status of its children to it. `serve` sets the identity and runs commands; `console` is a shell on the serial
-//! line.
+//! exit status of its children to it. `serve` sets the identity and runs commands; `verbs` is the
+//! agent for verbs; `console` is a shell on the serial line.
 
 #![expect(clippy::disallowed_methods, reason = "this program starts all others of its machine")]
 
@@ -12,6 +12,7 @@ mod control;
 mod exec;
 mod identity;
 mod port;
+mod verbs_port;
 
 use std::process::ExitCode;
 
@@ -25,6 +26,7 @@ fn main() -> ExitCode {
         Some("serve") => {
             control::serve().map_or_else(|e| failed("serve", e), |()| ExitCode::SUCCESS)
         }
+        Some("verbs") => failed("verbs", verbs_port::serve()),
         Some("console") => failed("console", console::shell()),
         _ => {
             eprintln!("guestd is the first process of a virtual machine");

@@ -3,7 +3,7 @@
 //! Without a client on the host's side the kernel reports a hang-up for ever (drivers/char/virtio_console.c,
 //! `port_fops_poll`), so an idle port waits for edges.
 
-use guest::protocol::{Lines, line};
+use guest::protocol::{Lines, line, lines};
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -58,7 +58,7 @@ impl Port {
                 let edges = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
                 let flags = EpollFlags::EPOLLIN | EpollFlags::EPOLLET;
                 edges.add(&file, EpollEvent::new(flags, 0))?;
-                return Ok(Port { file, edges, lines: Lines::default(), output: Vec::new() });
+                return Ok(Port { file, edges, lines: lines(), output: Vec::new() });
             }
         }
         Err(io::Error::new(io::ErrorKind::NotFound, format!("there is no port {name}")))
@@ -94,7 +94,12 @@ impl Port {
 
     /// Appends a message to the output.
     pub fn queue<M: Serialize>(&mut self, message: &M) {
-        self.output.extend_from_slice(&line(message));
+        self.queue_line(&line(message));
+    }
+
+    /// Appends a line with its end to the output.
+    pub fn queue_line(&mut self, line: &[u8]) {
+        self.output.extend_from_slice(line);
     }
 
     /// Whether output waits.

@@ -4,11 +4,10 @@
 //! message of a command carries the session of the client that started it, so that late output of an earlier command
 //! is told apart.
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+pub use verbs::line::{Lines, Octets, line};
 
 /// Changes whenever an image of an older version would not understand its host.
 pub const VERSION: u32 = 1;
@@ -28,23 +27,6 @@ pub const CHUNK: usize = 16 * 1024;
 pub const STDIN_WINDOW: usize = 64 * 1024;
 /// Longest total of arguments and environment in octets.
 pub const COMMAND_LIMIT: usize = 96 * 1024;
-
-/// Octets, as base64 in JSON.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Octets(pub Vec<u8>);
-
-impl Serialize for Octets {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&STANDARD.encode(&self.0))
-    }
-}
-
-impl<'de> Deserialize<'de> for Octets {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Octets, D::Error> {
-        let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
-        STANDARD.decode(text.as_bytes()).map(Octets).map_err(serde::de::Error::custom)
-    }
-}
 
 /// A program to be run in a machine. No shell is involved.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -165,81 +147,14 @@ pub enum Status {
     Failed(String),
 }
 
-/// A message as a line, with its end.
-pub fn line<M: Serialize>(message: &M) -> Vec<u8> {
-    let mut line = serde_json::to_vec(message).expect("messages have string keys only");
-    line.push(b'\n');
-    line
-}
-
-/// Cuts a stream of octets into lines of at most [`LINE_LIMIT`].
-#[derive(Debug, Default)]
-pub struct Lines {
-    pending: Vec<u8>,
-    scanned: usize,
-    is_skipping: bool,
-}
-
-impl Lines {
-    /// Takes octets that have arrived.
-    pub fn push(&mut self, octets: &[u8]) {
-        self.pending.extend_from_slice(octets);
-    }
-
-    /// The next complete line without its end. A line above the limit is dropped whole.
-    pub fn next_line(&mut self) -> Option<Vec<u8>> {
-        loop {
-            let fresh = self.pending[self.scanned..].iter().position(|octet| *octet == b'\n');
-            let Some(end) = fresh.map(|at| self.scanned + at) else {
-                self.scanned = self.pending.len();
-                if self.pending.len() >= LINE_LIMIT {
-                    self.forget();
-                    self.is_skipping = true;
-                }
-                return None;
-            };
-            let line: Vec<u8> = self.pending.drain(..=end).take(end).collect();
-            self.scanned = 0;
-            if !std::mem::take(&mut self.is_skipping) && line.len() < LINE_LIMIT {
-                return Some(line);
-            }
-        }
-    }
-
-    /// The next message; lines that hold none are dropped.
-    pub fn next_message<M: for<'de> Deserialize<'de>>(&mut self) -> Option<M> {
-        loop {
-            let line = self.next_line()?;
-            if let Ok(message) = serde_json::from_slice(&line) {
-                return Some(message);
-            }
-        }
-    }
-
-    /// Drops what has arrived.
-    pub fn forget(&mut self) {
-        self.pending.clear();
-        self.scanned = 0;
-    }
+/// Lines of this protocol.
+pub fn lines() -> Lines {
+    Lines::new(LINE_LIMIT)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_message_survives_half_a_line_before_it() {
-        let message =
-            InSession { session: 7, message: FromGuest::Stdout(Octets(vec![0, 10, 255])) };
-        let whole = line(&message);
-        let mut lines = Lines::default();
-        lines.push(&whole[whole.len() / 2..]);
-        for octet in &whole {
-            lines.push(&[*octet]);
-        }
-        assert_eq!(lines.next_message(), Some(message));
-        assert_eq!(lines.next_message::<InSession<FromGuest>>(), None);
-    }
 
     #[test]
     fn the_largest_chunk_and_the_largest_command_fit_in_a_line() {
@@ -253,18 +168,6 @@ mod tests {
         assert!(line(&start).len() < LINE_LIMIT);
         request.argv.push(String::new());
         assert!(request.check().is_err());
-    }
-
-    #[test]
-    fn a_line_without_end_takes_bounded_memory_and_is_dropped_whole() {
-        let mut lines = Lines::default();
-        for _ in 0..40 {
-            lines.push(&[b'x'; 16 * 1024]);
-            assert_eq!(lines.next_line(), None);
-            assert!(lines.pending.len() < LINE_LIMIT);
-        }
-        lines.push(b"tail\n\"hello\"\n");
-        assert_eq!(lines.next_message(), Some(Control::Hello));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use crate::vm::socket;
 use emulation::clock::Stopwatch;
 pub use guest::protocol::ExecRequest;
 use guest::protocol::{
-    CHUNK, EXEC_PORTS, FromGuest, InSession, Lines, Octets, STDIN_WINDOW, ToGuest, line,
+    CHUNK, EXEC_PORTS, FromGuest, InSession, Octets, STDIN_WINDOW, ToGuest, line, lines,
 };
 use nix::fcntl::{Flock, FlockArg};
 use std::fs::File;
@@ -178,7 +178,7 @@ impl Receiver<'_> {
     ) -> Result<i32, HostError> {
         let name = self.name;
         let watch = Stopwatch::start();
-        let mut lines = Lines::default();
+        let mut lines = lines();
         let mut buffer = vec![0; 64 * 1024];
         loop {
             while let Some(InSession { session, message }) = lines.next_message() {

@@ -291,6 +291,19 @@ impl AdminHandle {
         self.ask(|reply| Order::Traffic { item, on, reply }).await
     }
 
+    /// Executes lines of calls to the agent of a node; the lines of the answers.
+    ///
+    /// # Errors
+    /// If this process has no such node, the node has no agent, or the worker does not answer.
+    pub async fn ask_agent(&self, node: &str, lines: Vec<String>) -> Result<Vec<String>, Refusal> {
+        let named = |index: &usize| self.info.config.wiring.nodes[*index].name == node;
+        let device = self.info.nodes.iter().position(named);
+        let device = device
+            .ok_or_else(|| Refusal::invalid(format!("no node {node} in this process")))?;
+        let answers = self.ask(|reply| Order::Agent(device, lines, reply)).await?;
+        answers.ok_or_else(|| Refusal::invalid(format!("node {node} has no agent")))
+    }
+
     /// The cache with a recent snapshot of at least this depth; takes a new one if needed.
     async fn read(&self, depth: Depth) -> Result<MutexGuard<'_, SnapshotCache>, Refusal> {
         let mut cache = self.cache.lock().await;

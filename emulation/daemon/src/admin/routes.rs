@@ -23,6 +23,8 @@ const OPENAPI: &str = include_str!("openapi.json");
 /// Media type of the Prometheus text format.
 const EXPOSITION: &str = "text/plain; version=0.0.4; charset=utf-8";
 
+/// Calls to an agent that a request carries at most: the worker executes them in one turn.
+const CALLS_MAX: usize = 16;
 /// Probabilities are rounded to a billionth.
 const CHANCE_UNIT: u64 = 1_000_000_000;
 
@@ -44,6 +46,7 @@ pub fn router(handle: Arc<AdminHandle>, body_max: usize) -> Router {
         .route("/links/{port}", post(link))
         .route("/faults/{port}", post(fault).delete(mend))
         .route("/traffic", post(traffic))
+        .route("/agent/{node}", post(agent))
         .route("/capture", post(capture).delete(end_capture))
         .layer(DefaultBodyLimit::max(body_max))
         .with_state(handle)
@@ -187,6 +190,17 @@ async fn capture(State(handle): At, Body(request): Body<CaptureRequest>) -> Answ
 
 async fn end_capture(State(handle): At) -> Answer<Json<Option<CaptureStatistics>>> {
     handle.end_capture().await.map(Json)
+}
+
+async fn agent(
+    State(handle): At,
+    Path(node): Path<String>,
+    Body(lines): Body<Vec<String>>,
+) -> Answer<Json<Vec<String>>> {
+    if lines.len() > CALLS_MAX {
+        return Err(Refusal::invalid(format!("a request carries at most {CALLS_MAX} calls")));
+    }
+    handle.ask_agent(&node, lines).await.map(Json)
 }
 
 /// A probability as a fraction.

@@ -13,7 +13,7 @@
 //! A place has an address of 8 octets, an R_Key of 4 and a length of 4, big endian. Source: rdma-core,
 //! librdmacm/examples/rping.c.
 
-use crate::host::requester::Work;
+use crate::host::work::Work;
 use crate::host::responder::Delivery;
 use crate::host::service::Unexpected;
 use proto::wire::infiniband::Reth;
@@ -62,13 +62,13 @@ impl Rping {
         match std::mem::take(&mut self.state) {
             State::Idle => {
                 self.state = State::Reading;
-                Ok(Work { operation: Operation::ReadRequest, reth, octets: Vec::new() })
+                Ok(Work::new(Operation::ReadRequest, reth, Vec::new()))
             }
             State::Read(mut octets) => {
                 self.state = State::Writing;
                 octets.truncate(reth.dma_length as usize);
                 let reth = Reth { dma_length: octets.len() as u32, ..reth };
-                Ok(Work { operation: Operation::Write, reth, octets })
+                Ok(Work::new(Operation::Write, reth, octets))
             }
             State::Reading | State::Writing => Err(Unexpected),
         }

@@ -1,7 +1,7 @@
 //! The control line of a machine: a pair of sockets, one end for QEMU.
 
 use crate::HostError;
-use guest::protocol::{Control, Lines, Status, line};
+use guest::protocol::{Control, Lines, Status, line, lines};
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -22,7 +22,7 @@ impl ControlLine {
     pub fn pair() -> Result<(ControlLine, OwnedFd), HostError> {
         let (stream, theirs) = UnixStream::pair().map_err(HostError::io("socket pair"))?;
         stream.set_write_timeout(Some(SEND)).map_err(HostError::io("socket pair"))?;
-        Ok((ControlLine { stream, lines: Lines::default() }, theirs.into()))
+        Ok((ControlLine { stream, lines: lines() }, theirs.into()))
     }
 
     /// Sends a message; it waits in the line until the guest reads.

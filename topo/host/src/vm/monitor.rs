@@ -3,7 +3,7 @@
 use crate::HostError;
 use crate::process::pause;
 use emulation::clock::Stopwatch;
-use guest::protocol::Lines;
+use guest::protocol::{Lines, lines};
 use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
 use serde_json::{Value, json};
 use std::io::{IoSlice, Read};
@@ -30,7 +30,7 @@ impl Monitor {
     pub fn pair() -> Result<(Monitor, OwnedFd), HostError> {
         let (stream, theirs) = UnixStream::pair().map_err(HostError::io("socket pair"))?;
         stream.set_read_timeout(Some(ANSWER)).map_err(HostError::io("socket pair"))?;
-        Ok((Monitor { stream, lines: Lines::default() }, theirs.into()))
+        Ok((Monitor { stream, lines: lines() }, theirs.into()))
     }
 
     /// Saves the state of the machine to an open file.

@@ -126,6 +126,18 @@ fn at_port(
     json(daemon_at(record, port)?, method, &format!("/{what}/{port}"), body)
 }
 
+/// Executes lines of calls to the agent of a node; the lines of the answers.
+///
+/// # Errors
+/// If there is no such node, it has no agent, or its daemon does not answer.
+pub fn ask_agent(
+    record: &LabRecord,
+    node: &str,
+    lines: &[String],
+) -> Result<Vec<String>, ClientError> {
+    json(daemon_at(record, &format!("{node}:1"))?, Method::POST, &format!("/agent/{node}"), &lines)
+}
+
 /// Both ends of the cable at `port`, or `port` alone if it has no cable.
 fn ends<'a>(record: &'a LabRecord, port: &'a str) -> impl Iterator<Item = &'a str> {
     std::iter::once(port).chain(record.peer(port))
