@@ -115,7 +115,7 @@ impl Observer for Watcher {
         self.diary.write(now, "edge");
     }
 
-    fn event(&mut self, device: usize, event: DeviceEvent) {
+    fn event(&mut self, device: usize, event: DeviceEvent, _handled: Instant) {
         self.diary.write(event.at, format_args!("event of {device}:{}", event.port));
     }
 
@@ -124,7 +124,7 @@ impl Observer for Watcher {
     }
 
     fn frame(&mut self, frame: &Frame, passage: &Passage) {
-        let Passage { device, port, direction, at } = *passage;
+        let Passage { device, port, direction, at, .. } = *passage;
         self.diary.write(at, format_args!("{direction:?} {device}:{port} {}", frame.octets[0]));
     }
 }

@@ -13,7 +13,7 @@ pub(crate) mod session;
 pub mod tester;
 
 use super::placement::Hosting;
-use super::{Job, LaunchError, Outcome, Progress, block_on};
+use super::{Job, LaunchError, Outcome, Progress, block_on, refuse_exact};
 use daemon::PortInterface;
 use emulation::cable::Carrier;
 use session::Session;
@@ -90,6 +90,7 @@ pub(crate) fn run(
     cabling: Cabling,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Outcome, LaunchError> {
+    refuse_exact(job)?;
     block_on(async {
         let setup = Setup::new(hosting_here(job), cabling);
         Session::open(job, setup, |_| None)?.run(job, progress).await

@@ -7,12 +7,12 @@ use capture::CapturePlan;
 use emulation::recorder::Recording;
 use emulation::recorder::snapshot::BinSnapshot;
 use emulation::wiring::Wiring;
-use proto::units::Instant;
+use proto::units::{Duration, Instant};
 use results::run_directory::FidelityBin;
 use results::run_directory::result::{Fidelity, OnCables};
 use scenario::Scenario;
 use scenario::render::Lab;
-use scenario::run::Backend;
+use scenario::run::{Backend, Pace};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -122,6 +122,8 @@ pub struct Outcome {
     pub refused: BTreeMap<String, u64>,
     /// The scheduling of the workers, as text for the report.
     pub scheduling: String,
+    /// With exact pace: datagrams that were sent again because one was lost.
+    pub repeated: Option<u64>,
 }
 
 /// A substrate: its name, and the function that runs a job on it.
@@ -172,6 +174,31 @@ fn refuse_hosts(wiring: &Wiring) -> Result<(), LaunchError> {
         Some(host) => Err(LaunchError::config(format!(
             "host {} cannot be started: this version reads [[host]], and starts no hosts",
             host.interface
+        ))),
+    }
+}
+
+/// Refuses exact pace where it cannot hold: a far end outside the fabric sends no promises, and a cable without delay
+/// leaves nothing to promise.
+fn refuse_exact(job: &Job<'_>) -> Result<(), LaunchError> {
+    let wiring = &job.lab.fabric.wiring;
+    if job.run.pace != Pace::Exact {
+        return Ok(());
+    }
+    if let Some(attached) = wiring.attached.first() {
+        return Err(LaunchError::config(format!(
+            "pace \"exact\" needs a promise from the far end of every cable, and {} at port {} is outside the fabric: use \
+             pace \"wall\"",
+            attached.interface,
+            wiring.end_name(attached.at)
+        )));
+    }
+    match wiring.links.iter().find(|link| link.delay == Duration::ZERO) {
+        None => Ok(()),
+        Some(link) => Err(LaunchError::config(format!(
+            "pace \"exact\" needs a delay on every cable, and that from {} to {} has none: set [fabric] link.delay",
+            wiring.end_name(link.a),
+            wiring.end_name(link.b)
         ))),
     }
 }
