@@ -204,8 +204,8 @@ impl Worker {
             }
         });
         while let Some((device, port, kind)) = run.exchange.poll_event() {
-            let event = DeviceEvent { at: run.clock.now(), port, tc: 0, kind };
-            run.recorder.event(device, event);
+            let at = run.clock.now();
+            run.recorder.event(device, DeviceEvent { at, port, tc: 0, kind }, at);
         }
         if let Some(moderation) = moderation {
             moderation.close(now_ns);
@@ -288,7 +288,8 @@ impl Worker {
             let line = self.run.lines.outgoing(device, port);
             self.meter.handled_late(at, self.now, line.map(|line| line.frame_time));
         }
-        self.observe_frame(&frame, Passage { device, port, direction: Direction::Rx, at });
+        let (direction, handled) = (Direction::Rx, self.now);
+        self.observe_frame(&frame, Passage { device, port, direction, at, handled });
         self.run.devices[device].handle_frame(port, frame, at, self.now);
         self.collect_outputs(device);
     }
@@ -300,7 +301,7 @@ impl Worker {
             self.departures.push(departure.at, index, departure.port, departure.frame);
         }
         while let Some(event) = device.poll_event() {
-            self.run.recorder.event(index, event);
+            self.run.recorder.event(index, event, self.now);
         }
         self.wakes.set(index, device.poll_timeout().unwrap_or(Instant::NEVER));
     }
@@ -320,7 +321,8 @@ impl Worker {
             self.unwired += 1;
             return self.run.exchange.recycle(frame);
         };
-        self.observe_frame(&frame, Passage { device, port, direction: Direction::Tx, at });
+        let (direction, handled) = (Direction::Tx, self.now);
+        self.observe_frame(&frame, Passage { device, port, direction, at, handled });
         self.meter.leaves(at, line.frame_time);
         let Some(impairer) = &mut self.run.impairers[line.index()] else {
             return self.forward(&line, frame, at);

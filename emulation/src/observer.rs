@@ -17,6 +17,21 @@ pub struct Passage {
     pub direction: Direction,
     /// When.
     pub at: Instant,
+    /// The instant of the step in which the device sent or received it. A frame is handed over when its transmission
+    /// begins, so a frame sent has an earlier one than `at`. Observers see frames in this order.
+    pub handled: Instant,
+}
+
+impl Passage {
+    /// A passage that is handled when it happens.
+    pub const fn at_once(
+        device: usize,
+        port: PortNumber,
+        direction: Direction,
+        at: Instant,
+    ) -> Passage {
+        Passage { device, port, direction, at, handled: at }
+    }
 }
 
 /// An observer of the devices of one worker. `device` is an index into the worker's own devices. By default it
@@ -30,8 +45,8 @@ pub trait Observer {
     /// Samples every edge that is due at `now`. Called before anything at a later instant happens.
     fn sample(&mut self, _now: Instant, _devices: &mut [Box<dyn Device>]) {}
 
-    /// Something happened in a device.
-    fn event(&mut self, _device: usize, _event: DeviceEvent) {}
+    /// Something happened in a device, in its step at `handled`.
+    fn event(&mut self, _device: usize, _event: DeviceEvent, _handled: Instant) {}
 
     /// Whether [`Observer::frame`] is to be called for frames at this port.
     fn wants_frames(&self, _device: usize, _port: PortNumber) -> bool {

@@ -30,6 +30,7 @@ pub mod bins;
 pub mod event_log;
 pub mod holds;
 mod ledger;
+mod merge;
 pub mod snapshot;
 mod tracks;
 
@@ -321,9 +322,9 @@ impl Observer for Recorder {
         }
     }
 
-    fn event(&mut self, device: usize, event: DeviceEvent) {
+    fn event(&mut self, device: usize, event: DeviceEvent, handled: Instant) {
         self.holds.note(device, &event);
-        self.events.push(device, event);
+        self.events.push(device, event, handled);
     }
 
     fn frame(&mut self, frame: &Frame, passage: &Passage) {

@@ -13,20 +13,19 @@
 //! depends on the scenario and its seed only, not on the number of threads.
 
 mod barrier;
-mod inputs;
 mod shard;
 
 use crate::cable::impairment::{Impairer, Injected};
 use crate::cable::is_link_local;
+use crate::inputs::DeviceInputs;
 use crate::observer::Observer;
+use crate::station::{Cable, Station, replay, watch};
 use crate::wiring::{End, Wiring};
 use barrier::WindowBarrier;
-use inputs::{CableEnd, DeviceInputs};
 use proto::device::Device;
 use proto::frame::Frame;
-use proto::ids::PortNumber;
 use proto::units::{Duration, Instant};
-use shard::{Member, Observation, Observed, Shard, ShardIndex};
+use shard::{Shard, ShardIndex};
 use std::ops::ControlFlow;
 
 /// Counts of a finished simulation, beside those of its devices.
@@ -46,11 +45,24 @@ pub struct Tally {
     pub ended: Instant,
 }
 
+/// The far end of a cable, seen from the sender.
+struct CableEnd {
+    to: End,
+    delay: Duration,
+    impairer: Option<Impairer>,
+}
+
+impl Cable for CableEnd {
+    fn impairer(&mut self) -> Option<&mut Impairer> {
+        self.impairer.as_mut()
+    }
+}
+
 /// A fabric on a virtual clock.
 pub struct Simulator {
     devices: Vec<Box<dyn Device>>,
     /// By device.
-    inputs: Vec<DeviceInputs>,
+    inputs: Vec<DeviceInputs<CableEnd>>,
     places: Vec<ShardIndex>,
     shards: usize,
     /// Length of a window: the shortest delay of a cable, at least 1 ps.
@@ -65,7 +77,7 @@ impl Simulator {
     /// If there are not exactly as many devices as nodes.
     pub fn new(wiring: &Wiring, devices: Vec<Box<dyn Device>>, seed: u64) -> Simulator {
         assert_eq!(wiring.nodes.len(), devices.len(), "there is one device for each node");
-        let mut inputs: Vec<DeviceInputs> =
+        let mut inputs: Vec<DeviceInputs<CableEnd>> =
             devices.iter().map(|device| DeviceInputs::new(device.ports())).collect();
         for link in &wiring.links {
             for (from, to) in [(link.a, link.b), (link.b, link.a)] {
@@ -110,11 +122,7 @@ impl Simulator {
         observer: &mut dyn Observer,
         mut progress: impl FnMut(Instant) -> ControlFlow<()>,
     ) -> Tally {
-        for (node, inputs) in self.inputs.iter_mut().enumerate() {
-            for (port, watched) in inputs.watched.iter_mut().enumerate() {
-                *watched = observer.wants_frames(node, PortNumber::from_index(port));
-            }
-        }
+        watch(&mut self.inputs, observer);
         let mut now = Instant::ZERO;
         while now < stop {
             let due = observer.next_due().unwrap_or(Instant::NEVER);
@@ -133,10 +141,10 @@ impl Simulator {
     /// Runs at most 256 windows, none beyond `until`, and replays their observations to the observer. Returns
     /// the instant up to which everything has happened.
     fn stretch(&mut self, until: Instant, observer: &mut dyn Observer) -> Instant {
-        let mut members: Vec<Vec<Member<'_>>> = (0..self.shards).map(|_| Vec::new()).collect();
+        let mut members: Vec<Vec<Station<'_, CableEnd>>> = (0..self.shards).map(|_| Vec::new()).collect();
         let seated = self.devices.iter_mut().zip(&mut self.inputs).zip(&self.places).enumerate();
         for (node, ((device, inputs), home)) in seated {
-            members[home.shard as usize].push(Member { node, device: &mut **device, inputs });
+            members[home.shard as usize].push(Station { node, device: &mut **device, inputs });
         }
         let (places, count, window) = (&self.places, self.shards, self.window);
         let shard = |(number, members)| Shard::new(number, members, places, count);
@@ -151,12 +159,12 @@ impl Simulator {
         });
         let mut observations = Vec::new();
         for shard in &mut shards {
-            self.tally.frame_hops += shard.tally.frame_hops;
-            self.tally.packet_hops += shard.tally.packet_hops;
-            observations.append(&mut shard.observations);
+            self.tally.frame_hops += shard.seen.frame_hops;
+            self.tally.packet_hops += shard.seen.packet_hops;
+            observations.append(&mut shard.seen.observations);
         }
         drop(shards);
-        replay(observer, observations);
+        replay(observer, &mut observations);
         now
     }
 
@@ -177,7 +185,7 @@ impl Simulator {
 }
 
 /// Assigns devices to `shards` shards, each device to the shard with the smallest load so far.
-fn assign_shards(inputs: &[DeviceInputs], shards: usize) -> Vec<ShardIndex> {
+fn assign_shards(inputs: &[DeviceInputs<CableEnd>], shards: usize) -> Vec<ShardIndex> {
     let mut weights = vec![0; shards];
     let mut members = vec![0; shards];
     let assign_shards = inputs.iter().map(|inputs| {
@@ -187,17 +195,6 @@ fn assign_shards(inputs: &[DeviceInputs], shards: usize) -> Vec<ShardIndex> {
         ShardIndex { shard: lightest as u32, member: members[lightest] - 1 }
     });
     assign_shards.collect()
-}
-
-/// Replays observations in the order of their instants, and at one instant by device.
-fn replay(observer: &mut dyn Observer, mut observations: Vec<Observation>) {
-    observations.sort_by_key(|sight| (sight.at, sight.node));
-    for Observation { node, what, .. } in observations {
-        match what {
-            Observed::Event(event) => observer.event(node, event),
-            Observed::Frame(frame, passage) => observer.frame(&frame, &passage),
-        }
-    }
 }
 
 #[cfg(test)]

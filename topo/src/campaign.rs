@@ -15,6 +15,7 @@ use results::run_directory::result::RunResult;
 use scenario::Scenario;
 use scenario::files::Loaded;
 use scenario::render::render;
+use scenario::run::Pace;
 use search::parallel::map_in_parallel;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -208,7 +209,9 @@ pub(crate) fn perform(
     quiet: bool,
 ) -> Result<Experiment, LaunchError> {
     let lab = render(scenario);
-    if conditions.substrate.is_live {
+    if conditions.substrate.is_live && scenario.run.pace == Pace::Exact {
+        eprintln!("{}: exact pace, as fast as this host computes", scenario.name);
+    } else if conditions.substrate.is_live {
         let host = Calibration::load();
         let estimate = estimate::live(scenario, &lab, &host);
         conditions.dilation = estimate.dilation;

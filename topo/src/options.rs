@@ -14,6 +14,10 @@ pub(crate) struct Overrides {
     /// Wall time over fabric time, instead of the file's: a number or auto.
     #[arg(long, value_name = "FACTOR")]
     dilate: Option<String>,
+    /// What live runs follow, instead of the file's: the wall clock, or with `exact` the promises of the other processes.
+    /// An exact run equals that of the virtual clock to the octet, is never inconclusive, and needs no quiet host.
+    #[arg(long, value_name = "PACE", value_parser = ["wall", "exact"])]
+    pace: Option<String>,
 }
 
 impl Overrides {
@@ -21,6 +25,7 @@ impl Overrides {
     pub(crate) fn keys(&self, backend: Option<&str>) -> Vec<String> {
         let mut keys = self.sets.clone();
         keys.extend(backend.map(|backend| format!("run.backend={backend:?}")));
+        keys.extend(self.pace.as_ref().map(|pace| format!("run.pace={pace:?}")));
         keys.extend(self.dilate.as_ref().map(|dilate| match dilate.parse::<f64>() {
             Ok(_) => format!("run.dilate={dilate}"),
             Err(_) => format!("run.dilate={dilate:?}"),
@@ -96,6 +101,7 @@ mod tests {
         let with = |dilate: &str| Overrides {
             sets: vec!["run.seed=3".to_owned()],
             dilate: Some(dilate.to_owned()),
+            pace: None,
         };
         assert_eq!(with("auto").keys(None), ["run.seed=3", "run.dilate=\"auto\""]);
         let all = ["run.seed=3", "run.backend=\"udp\"", "run.dilate=1e3"];

@@ -25,6 +25,7 @@ use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+pub mod part;
 pub mod pcapng;
 pub mod reader;
 mod spool;
@@ -205,7 +206,7 @@ impl FrameTap for Capture {
     }
 
     fn frame(&mut self, frame: &Frame, passage: &Passage) {
-        let Passage { device, port, direction, at } = *passage;
+        let Passage { device, port, direction, at, .. } = *passage;
         let place = self.ports.get(device).and_then(|ports| ports.get(port.index()));
         let id = place.copied().flatten().and_then(|ids| ids[kind_index(frame.kind)]);
         let Some(interface) = id else { return };

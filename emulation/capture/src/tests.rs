@@ -56,8 +56,8 @@ fn write(file: PathBuf, snaplen: Option<Bytes>) -> CaptureStatistics {
     assert!(!capture.wants(1, one), "the other node is another worker's");
     let at = |ns: u64| Instant::from_ps(ns * 1_000 + 999);
     let data = frame(FrameKind::Infiniband, &[0xab; 301]);
-    capture.frame(&data, &Passage { device: 0, port: one, direction: Direction::Tx, at: at(5) });
-    let received = |port, at| Passage { device: 0, port, direction: Direction::Rx, at };
+    capture.frame(&data, &Passage::at_once(0, one, Direction::Tx, at(5)));
+    let received = |port, at| Passage::at_once(0, port, Direction::Rx, at);
     capture.frame(&frame(FrameKind::InfinibandLink, &[1; 6]), &received(one, at(6)));
     capture.frame(&frame(FrameKind::Ethernet, &[2; 60]), &received(two, at(1 << 33)));
     capture.finish(at(1 << 34))
@@ -148,12 +148,7 @@ fn a_live_worker_drops_and_counts_instead_of_waiting() {
     for n in 0..600 {
         capture.frame(
             &data,
-            &Passage {
-                device: 0,
-                port: PortNumber::from_index(0),
-                direction: Direction::Tx,
-                at: Instant::from_ps(n),
-            },
+            &Passage::at_once(0, PortNumber::from_index(0), Direction::Tx, Instant::from_ps(n)),
         );
     }
     drop(go_on);
@@ -183,12 +178,7 @@ fn a_pipe_is_read_while_frames_come() {
     let data = frame(FrameKind::Infiniband, &[0xab; 301]);
     capture.frame(
         &data,
-        &Passage {
-            device: 0,
-            port: PortNumber::from_index(0),
-            direction: Direction::Tx,
-            at: Instant::from_ps(5_000),
-        },
+        &Passage::at_once(0, PortNumber::from_index(0), Direction::Tx, Instant::from_ps(5_000)),
     );
     capture.flush();
     let mut frames = CaptureReader::new(reader.try_clone().expect("a descriptor")).expect("a head");

@@ -78,12 +78,12 @@ fn write(file: &Path, snaplen: Option<Bytes>) {
         let at = Instant::from_ps(n * 2_074_000);
         capture.frame(
             &infiniband(),
-            &Passage { device: 0, port: port(0), direction: Direction::Rx, at },
+            &Passage::at_once(0, port(0), Direction::Rx, at),
         );
-        capture.frame(&link, &Passage { device: 0, port: port(0), direction: Direction::Tx, at });
+        capture.frame(&link, &Passage::at_once(0, port(0), Direction::Tx, at));
         capture.frame(
             &ethernet(),
-            &Passage { device: 0, port: port(1), direction: Direction::Tx, at },
+            &Passage::at_once(0, port(1), Direction::Tx, at),
         );
     }
     assert_eq!(capture.finish(Instant::from_ps(20_000_000)).error, None);

@@ -2,6 +2,7 @@
 
 use crate::error::{BoxedError, Context, DaemonError};
 use crate::token::Token;
+use capture::part::Part;
 use capture::{Capture, CapturePlan};
 use emulation::cable::Carrier;
 use emulation::cable::datagram::DATAGRAM_LIMIT;
@@ -83,6 +84,9 @@ pub struct DaemonConfig {
     /// With packet sockets: send Ethernet frames without shim.
     #[serde(default)]
     pub bare: bool,
+    /// Advance as far as the neighbours have promised, and not by the wall clock ([`emulation::exact`]).
+    #[serde(default)]
+    pub exact: bool,
     /// Octets of the largest datagram; must be below the path's MTU where fragments would hurt.
     #[serde(default = "datagram_max")]
     pub datagram_max: usize,
@@ -157,6 +161,8 @@ impl DaemonConfig {
             format!("datagram_max is above {DATAGRAM_LIMIT}")
         } else if self.carrier == Carrier::Unix && self.socket_dir.is_none() {
             "carrier \"unix\" needs socket_dir".to_owned()
+        } else if self.exact && !self.wiring.attached.is_empty() {
+            "exact pace and attached ports exclude each other".to_owned()
         } else if self.carrier != Carrier::Packet && has_interface {
             "interfaces can be attached with carrier \"packet\" only".to_owned()
         } else if let Some(face) = foreign {
@@ -209,6 +215,9 @@ impl DaemonConfig {
         let nodes: Vec<_> = self.own_nodes().collect();
         let recorder = Recorder::new(self.plan.clone(), &self.wiring, nodes.clone());
         let Some(plan) = &self.capture else { return Ok(recorder) };
+        if self.exact {
+            return Ok(recorder.with_tap(Part::create(plan, &self.wiring, &nodes)?));
+        }
         Ok(recorder.with_tap(Capture::create(plan, &self.wiring, &nodes)?))
     }
 }

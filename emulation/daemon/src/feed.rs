@@ -56,7 +56,7 @@ pub fn write(
     let mut capture = Capture::create(&plan, wiring, &nodes)?;
     for (end, at, frame) in frames {
         let passage =
-            Passage { device: end.node, port: end.port, direction: Direction::Rx, at: *at };
+            Passage::at_once(end.node, end.port, Direction::Rx, *at);
         capture.frame(frame, &passage);
     }
     match capture.finish(Instant::ZERO).error {

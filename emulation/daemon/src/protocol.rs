@@ -5,6 +5,7 @@
 
 use crate::error::{Context, DaemonError};
 use emulation::driver::{Beat, Report};
+use emulation::exact::Secret;
 use emulation::recorder::snapshot::BinSnapshot;
 use emulation::timer::Priority;
 use serde::de::DeserializeOwned;
@@ -64,6 +65,9 @@ pub enum ToDaemon {
         dilation: NonZeroU64,
         /// Addresses by process.
         peers: Vec<String>,
+        /// With exact pace: the secret of promises. Origin and dilation have no meaning then.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        secret: Option<Secret>,
     },
     /// End the run now and report.
     Stop,
@@ -100,6 +104,7 @@ mod tests {
             origin_ns: u64::MAX,
             dilation: NonZeroU64::MIN,
             peers: vec!["127.0.0.1:4711".to_owned()],
+            secret: Some(Secret::new([7; 16])),
         };
         let mut line = Vec::new();
         write_line(&mut line, &start).expect("a vector takes everything");

@@ -1,18 +1,22 @@
 //! One run of a daemon, from `hello` to `report`, over any pair of pipes.
 
+mod data_plane;
+
 use super::admin::{self, AdminHandle, AdminServer, AdminSockets, OrderReceiver, ProcessInfo};
 use super::protocol::{Hello, ToDaemon, ToLauncher, read_line, write_line};
-use super::sockets;
 use crate::config::DaemonConfig;
 use crate::error::{Context, DaemonError, with_sources};
 use crate::privileges;
-use emulation::cable::exchange::{Exchange, Session, Sockets};
+use crate::sockets;
+use data_plane::DataPlane;
+use emulation::cable::exchange::Sockets;
 use emulation::cable::shim;
 use emulation::clock::Clock;
 use emulation::driver::orders::Order;
-use emulation::driver::{Assignment, Beat, FedFrame, Report, Supervisor, Worker, impairers};
+use emulation::driver::{Beat, FedFrame, Report, Supervisor};
+use emulation::exact::Secret;
 use emulation::recorder::Recorder;
-use emulation::timer::{permitted_priority, prepare_thread};
+use emulation::timer::permitted_priority;
 use proto::device::Device;
 use std::any::Any;
 use std::io::{BufRead, Write};
@@ -42,6 +46,8 @@ enum SessionEvent {
     LauncherGone,
     Beat(Beat),
     Done(Box<Report>),
+    /// The data plane has nothing to do any more.
+    Released,
     Failed(DaemonError),
 }
 
@@ -136,6 +142,7 @@ fn converse(
     let mut idle = Some(hosted);
     // The administration server answers until this function returns.
     let mut _admin = None;
+    let mut has_reported = false;
     loop {
         let message = match events.recv().expect("this function holds a sender") {
             SessionEvent::Command(ToDaemon::Stop) if idle.is_some() => {
@@ -145,80 +152,72 @@ fn converse(
                 stop.store(true, Ordering::Relaxed);
                 continue;
             }
-            SessionEvent::Command(ToDaemon::Start { epoch, origin_ns, dilation, peers }) => {
+            SessionEvent::Command(ToDaemon::Start {
+                epoch,
+                origin_ns,
+                dilation,
+                peers,
+                secret,
+            }) => {
                 let hosted = idle.take().ok_or_else(|| out_of_order("a second start"))?;
                 let (stop, events) = (Arc::clone(&stop), sender.clone());
                 let link = WorkerLink { stop, events, orders_in: None };
-                _admin = launch(hosted, epoch, Clock::new(origin_ns, dilation), &peers, link)?;
+                let clock = Clock::new(origin_ns, dilation);
+                _admin = launch(hosted, &Start { epoch, clock, peers, secret }, link)?;
                 continue;
             }
+            SessionEvent::Released => return Ok(Ending::Reported),
+            SessionEvent::LauncherGone if has_reported => return Ok(Ending::Reported),
             SessionEvent::Failed(error) => return Err(error),
             SessionEvent::LauncherGone => return Ok(Ending::LauncherGone),
             SessionEvent::Beat(beat) => ToLauncher::Beat(beat),
             SessionEvent::Done(report) => ToLauncher::Report(report),
         };
-        let is_last = matches!(message, ToLauncher::Report(_));
+        has_reported |= matches!(message, ToLauncher::Report(_));
         let bins = snapshots.iter().flat_map(Receiver::try_iter);
         for message in bins.map(|bin| ToLauncher::Bin(Box::new(bin))).chain([message]) {
             if write_line(&mut *replies, &message).is_err() {
                 return Ok(Ending::LauncherGone);
             }
         }
-        if is_last {
-            return Ok(Ending::Reported);
-        }
     }
+}
+
+/// What the launcher says at the start.
+struct Start {
+    epoch: u32,
+    clock: Clock,
+    peers: Vec<String>,
+    /// The secret of promises, with exact pace.
+    secret: Option<Secret>,
 }
 
 /// Starts the data plane on a thread of its own, and the administration server.
 fn launch(
-    hosted: Hosted,
-    epoch: u32,
-    clock: Clock,
-    peers: &[String],
+    mut hosted: Hosted,
+    start: &Start,
     mut link: WorkerLink,
 ) -> Result<Option<AdminServer>, DaemonError> {
-    let Hosted { config, devices, sockets, admin, recorder, fed } = hosted;
-    let lines = config.lines()?;
-    let peers = sockets::peers(&config, peers)?;
-    let (bare, datagram_max) = (config.bare, config.datagram_max);
-    let session = Session { epoch, peers, datagram_max, bare, clock };
-    let exchange = Exchange::new(sockets, session, &lines);
-    let admin = admin.map(|sockets| {
+    let admin = hosted.admin.take().map(|sockets| {
         let (orders_out, orders_in) = admin::orders();
         link.orders_in = Some(orders_in);
-        let info = ProcessInfo::new(config.clone(), clock);
+        let info = ProcessInfo::new(hosted.config.clone(), start.clock);
         AdminServer::start(sockets, AdminHandle::new(info, orders_out))
     });
     let admin = admin.transpose().context("no thread")?;
-    let assignment = Assignment {
-        process: config.process,
-        processes: config.processes,
-        clock,
-        impairers: impairers(&config.wiring, config.seed),
-        exchange: exchange.context("no cables")?,
-        plan: config.plan,
-        devices,
-        lines,
-        recorder,
-    };
+    let data_plane = DataPlane::new(hosted, start)?;
     let data_plane = move || {
-        let run = || {
-            let priority = prepare_thread(config.realtime);
-            privileges::drop_all();
-            let mut worker = Worker::new(assignment, priority);
-            fed.into_iter().for_each(|fed| worker.feed(fed));
-            worker.run(&link)
-        };
-        let last = match catch_unwind(AssertUnwindSafe(run)) {
-            Ok(report) => SessionEvent::Done(Box::new(report)),
+        // If the main thread has ended, there is no receiver.
+        let tell = |event| drop(link.events.send(event));
+        let run = || data_plane.run(&link, |report| tell(SessionEvent::Done(Box::new(report))));
+        tell(match catch_unwind(AssertUnwindSafe(run)) {
+            Ok(Ok(())) => SessionEvent::Released,
+            Ok(Err(error)) => SessionEvent::Failed(error),
             Err(payload) => {
                 let text = panic_text(payload.as_ref());
                 SessionEvent::Failed(DaemonError::Fault(format!("the data plane panicked: {text}")))
             }
-        };
-        // If the main thread has ended, there is no receiver.
-        let _ = link.events.send(last);
+        });
     };
     let spawned = thread::Builder::new().name("data-plane".to_owned()).spawn(data_plane);
     privileges::drop_all();

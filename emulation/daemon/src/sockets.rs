@@ -27,6 +27,14 @@ const RING_AGAIN_NS: u64 = 10_000_000;
 /// Those of the system.
 pub fn open(config: &DaemonConfig) -> io::Result<Sockets> {
     let socket = match (config.carrier, &config.socket_dir) {
+        (Carrier::Packet, Some(directory)) if config.exact => {
+            // Frames travel by the interfaces, and promises beside them.
+            let promises = unix::open(directory, config.process)?;
+            let Sockets::Packets(ports, _) = on_interfaces(config)? else {
+                return Err(io::Error::other("interfaces have packet sockets"));
+            };
+            return Ok(Sockets::Beside(promises, ports));
+        }
         (Carrier::Packet, _) => return on_interfaces(config),
         (Carrier::Udp, _) => udp::open(config.bind),
         (Carrier::Unix, Some(directory)) => unix::open(directory, config.process),
@@ -53,6 +61,7 @@ pub fn peers(config: &DaemonConfig, addresses: &[String]) -> Result<Vec<Peer>, D
     let peer = match config.carrier {
         Carrier::Udp => udp::peer,
         Carrier::Unix => unix::peer,
+        Carrier::Packet if config.exact => unix::peer,
         // Each cable has two ends and needs no address.
         Carrier::Packet => return Ok(Vec::new()),
     };

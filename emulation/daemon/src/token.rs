@@ -7,7 +7,17 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 /// Random octets of a token: 128 bits.
-const OCTETS: usize = 16;
+pub const OCTETS: usize = 16;
+
+/// Random octets.
+///
+/// # Errors
+/// If the kernel gives none.
+pub fn random() -> io::Result<[u8; OCTETS]> {
+    let mut octets = [0; OCTETS];
+    fs::File::open("/dev/urandom")?.read_exact(&mut octets)?;
+    Ok(octets)
+}
 
 /// A secret as hexadecimal text. Compare with [`Token::is`].
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,8 +29,7 @@ impl Token {
     /// # Errors
     /// If the kernel gives no random octets.
     pub fn make() -> io::Result<Token> {
-        let mut octets = [0; OCTETS];
-        fs::File::open("/dev/urandom")?.read_exact(&mut octets)?;
+        let octets = random()?;
         Ok(Token(octets.iter().map(|octet| format!("{octet:02x}")).collect()))
     }
 

@@ -110,13 +110,17 @@ pub enum Sockets {
     Mixed(DatagramSocket, Vec<PortSocket>),
     /// One packet socket for each port, and what reports the state of attached interfaces.
     Packets(Vec<PortSocket>, Option<LinkWatch>),
+    /// One packet socket for each port, and a datagram socket for promises, as exact pace needs them.
+    Beside(DatagramSocket, Vec<PortSocket>),
 }
 
 impl Sockets {
     /// The address that peers send to; packet sockets need none.
     pub fn address(&self) -> String {
         match self {
-            Sockets::Datagrams(socket) | Sockets::Mixed(socket, _) => socket.address().to_owned(),
+            Sockets::Datagrams(socket)
+            | Sockets::Mixed(socket, _)
+            | Sockets::Beside(socket, _) => socket.address().to_owned(),
             Sockets::Packets(ports, _) => format!("{} interfaces", ports.len()),
         }
     }
@@ -129,7 +133,10 @@ impl Sockets {
                     |port: &&PortSocket| matches!(port.socket, FrameSocket::Interface(_));
                 ports.iter().filter(is_packet).map(|port| port.socket.as_fd().as_raw_fd()).collect()
             }
-            Sockets::Packets(_, None) | Sockets::Mixed(..) | Sockets::Datagrams(_) => Vec::new(),
+            Sockets::Packets(_, None)
+            | Sockets::Mixed(..)
+            | Sockets::Datagrams(_)
+            | Sockets::Beside(..) => Vec::new(),
         }
     }
 }
@@ -214,6 +221,9 @@ impl Exchange {
                 Sender::Packets(ports)
             }
             Sockets::Datagrams(socket) => Exchange::datagrams(socket, None, session, lines),
+            Sockets::Beside(..) => {
+                return Err(io::Error::other("sockets of a run with exact pace"));
+            }
             Sockets::Mixed(socket, ports) => {
                 let outside = Outside::new(ports, &socket, &session, lines)?;
                 Exchange::datagrams(socket, Some(Box::new(outside)), session, lines)

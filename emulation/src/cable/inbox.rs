@@ -28,6 +28,9 @@ pub struct Rejected {
     pub kind: u64,
     /// Records of another run.
     pub epoch: u64,
+    /// Promises without the run's secret.
+    #[serde(default)]
+    pub secret: u64,
     /// Records of a line on which that process does not send to this one.
     pub link: u64,
     /// Records whose length exceeds the datagram, and datagrams shorter than a shim.
@@ -59,7 +62,8 @@ impl Rejected {
 
     /// The sum of all reasons.
     pub const fn total(&self) -> u64 {
-        let headers = self.magic + self.version + self.kind + self.epoch + self.link;
+        let headers =
+            self.magic + self.version + self.kind + self.epoch + self.secret + self.link;
         let lengths = self.truncated + self.oversize + self.trailing;
         self.foreign + headers + lengths + self.unfinished
     }

@@ -46,6 +46,15 @@ pub struct SendCounts {
     pub errors: u64,
     /// Frames given up; the receiver misses their sequence numbers.
     pub unsent: u64,
+    /// With exact pace: datagrams sent again because the receiver asked.
+    #[serde(default)]
+    pub repeated: u64,
+    /// With exact pace: datagrams with a promise and no frame.
+    #[serde(default)]
+    pub alone: u64,
+    /// With exact pace: datagrams without a number, which ask or acknowledge.
+    #[serde(default)]
+    pub asides: u64,
 }
 
 #[derive(Debug)]

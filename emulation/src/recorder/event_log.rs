@@ -1,11 +1,13 @@
 //! The event log: events in full up to fixed bounds, counted by bin beyond them (docs/spec/seeing.md, 3.5).
 
-use crate::recorder::bins::{Closed, Series};
+use crate::recorder::bins::{Closed, Grid, Series};
 use crate::recorder::ledger::Ledger;
 use crate::wiring::End;
 use proto::events::{DeviceEvent, EventKind};
 use proto::ids::PortNumber;
+use proto::units::Instant;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// Events of one kind that one port logs in full.
 pub(crate) const FULL_MAX: u64 = 2_000;
@@ -58,6 +60,8 @@ pub struct LoggedEvent {
     pub node: u32,
     /// The event.
     pub event: DeviceEvent,
+    /// The instant of the step in which the device logged it. Logs of several workers merge in this order.
+    pub handled: Instant,
 }
 
 /// Events of one kind at one port that were counted and not logged.
@@ -119,7 +123,7 @@ impl EventLogger {
     }
 
     /// Logs or counts one event.
-    pub(super) fn push(&mut self, device: usize, event: DeviceEvent) {
+    pub(super) fn push(&mut self, device: usize, event: DeviceEvent, handled: Instant) {
         let (node, ports) = &mut self.devices[device];
         let KindRow { index, name, is_always_kept } = kind_row(&event.kind);
         let port = event.port.index();
@@ -128,7 +132,7 @@ impl EventLogger {
         tally.seen += 1;
         let room = self.events.len() < self.lines_max || is_always_kept;
         if self.unbounded || (tally.seen <= FULL_MAX && room) {
-            self.events.push(LoggedEvent { node: *node as u32, event });
+            self.events.push(LoggedEvent { node: *node as u32, event, handled });
         } else {
             if tally.open == 0 {
                 self.open.push((device, port, index));
@@ -160,15 +164,63 @@ impl EventLogger {
                 }));
             }
         }
-        RecordedEvents { events: self.events, folded }
+        let mut log = RecordedEvents { events: self.events, folded };
+        log.sort();
+        log
+    }
+}
+
+impl RecordedEvents {
+    /// Merges the logs of all workers of a run with exact pace, whose bins are those of `grid`. As in one log, events past
+    /// [`LINES_MAX`] are counted by bin, unless `unbounded` is set.
+    pub(super) fn merge(
+        workers: Vec<RecordedEvents>,
+        grid: &Grid,
+        unbounded: bool,
+    ) -> RecordedEvents {
+        let mut merged = RecordedEvents::default();
+        let mut all = Vec::new();
+        for RecordedEvents { events, folded } in workers {
+            all.extend(events);
+            merged.folded.extend(folded);
+        }
+        // Stable: the events of one device stay in their order.
+        all.sort_by_key(|logged| (logged.handled, logged.node));
+        let mut counts: BTreeMap<(End, &'static str), BTreeMap<u32, u64>> = BTreeMap::new();
+        for logged in all {
+            let KindRow { name, is_always_kept, .. } = kind_row(&logged.event.kind);
+            if unbounded || merged.events.len() < LINES_MAX || is_always_kept {
+                merged.events.push(logged);
+                continue;
+            }
+            let at = End { node: logged.node as usize, port: logged.event.port };
+            let after = grid.slots.partition_point(|slot| slot.end <= logged.handled);
+            let place = after.min(grid.slots.len().saturating_sub(1)) as u32;
+            *counts.entry((at, name)).or_default().entry(place).or_default() += 1;
+        }
+        for ((at, kind), mut bins) in counts {
+            let before = merged.folded.iter().position(|folded| folded.at == at && folded.kind == kind);
+            if let Some(place) = before {
+                let folded = merged.folded.swap_remove(place);
+                folded.counts.iter().for_each(|(at, n)| *bins.entry(at).or_default() += n);
+            }
+            let mut counts = Series::with_room(bins.len());
+            bins.into_iter().for_each(|(place, n)| counts.push(place, n));
+            merged.folded.push(FoldedEvents { at, kind: kind.to_owned(), counts });
+        }
+        merged.sort();
+        merged
+    }
+
+    fn sort(&mut self) {
+        self.folded.sort_by(|a, b| (a.at, &a.kind).cmp(&(b.at, &b.kind)));
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recorder::bins::Grid;
-    use proto::units::{Duration, Instant};
+    use proto::units::Duration;
 
     fn event(at: u64, kind: EventKind) -> DeviceEvent {
         DeviceEvent { at: Instant::from_ps(at), port: PortNumber::from_index(0), tc: 0, kind }
@@ -186,7 +238,7 @@ mod tests {
         let mut grid = Grid::new(Duration::from_ps(3_000));
         let mut log = EventLogger::new([(4, 1)].into_iter(), false);
         for at in 1..=9_000u64 {
-            log.push(0, event(at, TRIGGER));
+            log.push(0, event(at, TRIGGER), Instant::ZERO);
             if at % 3_000 == 0 {
                 log.close_bin(&grid.close(Instant::from_ps(at)).expect("time has passed"));
             }
@@ -205,13 +257,13 @@ mod tests {
         let mut log = EventLogger::new([(0, 1)].into_iter(), false);
         log.lines_max = 3;
         for at in 0..5 {
-            log.push(0, event(at, TRIGGER));
+            log.push(0, event(at, TRIGGER), Instant::ZERO);
         }
-        log.push(0, event(9, EventKind::Watchdog));
+        log.push(0, event(9, EventKind::Watchdog), Instant::ZERO);
         assert_eq!(log.events.len(), 4);
         let mut log = EventLogger::new([(0, 1)].into_iter(), true);
         for at in 0..5_000 {
-            log.push(0, event(at, TRIGGER));
+            log.push(0, event(at, TRIGGER), Instant::ZERO);
         }
         assert_eq!(log.finish().events.len(), 5_000);
     }

@@ -120,8 +120,8 @@ fn run(plan: RecordingPlan, late: u64, reacts_at: u64) -> Recording {
         recorder.sample(due + Duration::from_ps(late), &mut devices);
     }
     let event = EventKind::Watchdog;
-    recorder
-        .event(0, DeviceEvent { at: at(999), port: PortNumber::from_index(0), tc: 0, kind: event });
+    let event = DeviceEvent { at: at(999), port: PortNumber::from_index(0), tc: 0, kind: event };
+    recorder.event(0, event, at(999));
     recorder.finish(at(1_000), &mut devices)
 }
 

@@ -4,13 +4,11 @@
 //! a cable. The order in which devices run inside a window therefore makes no difference, and each device
 //! handles all its input of the window at once, while its state is in the cache.
 
-use super::Tally;
+use super::CableEnd;
 use super::barrier::{CrossFrame, PanicGuard, WindowBarrier};
-use super::inputs::{DeviceInputs, Due};
-use crate::cable::is_link_local;
-use crate::observer::Passage;
-use proto::device::{Departure, Device};
-use proto::events::{DeviceEvent, Direction};
+use crate::inputs::Due;
+use crate::station::{Seen, Station};
+use crate::wiring::End;
 use proto::frame::Frame;
 use proto::ids::PortNumber;
 use proto::units::{Duration, Instant};
@@ -25,45 +23,25 @@ pub(super) struct ShardIndex {
     pub member: u32,
 }
 
-/// A device and its inputs.
-pub(super) struct Member<'a> {
-    pub node: usize,
-    pub device: &'a mut dyn Device,
-    pub inputs: &'a mut DeviceInputs,
-}
-
-/// An event or frame for the observer; replayed by instant, then by node.
-pub(super) struct Observation {
-    /// The instant at which the device produced it.
-    pub at: Instant,
-    pub node: usize,
-    pub what: Observed,
-}
-
-/// What the observer sees.
-pub(super) enum Observed {
-    Event(DeviceEvent),
-    Frame(Frame, Passage),
-}
-
 /// Some of the devices of a fabric, for up to [`WINDOWS_MAX`] windows.
 pub(super) struct Shard<'a> {
     number: usize,
-    members: Vec<Member<'a>>,
+    members: Vec<Station<'a, CableEnd>>,
     /// By member: the instant of its next input.
     next: Vec<Instant>,
     /// By node.
     places: &'a [ShardIndex],
     /// By shard: frames for its devices.
     outgoing: Vec<Vec<CrossFrame>>,
-    pub observations: Vec<Observation>,
-    pub tally: Tally,
+    /// What left in the present step: where it goes to, and when it arrives.
+    sent: Vec<(End, Instant, Frame)>,
+    pub seen: Seen,
 }
 
 impl<'a> Shard<'a> {
     pub fn new(
         number: usize,
-        members: Vec<Member<'a>>,
+        members: Vec<Station<'a, CableEnd>>,
         places: &'a [ShardIndex],
         shards: usize,
     ) -> Shard<'a> {
@@ -73,8 +51,8 @@ impl<'a> Shard<'a> {
             members,
             places,
             outgoing: (0..shards).map(|_| Vec::new()).collect(),
-            observations: Vec::new(),
-            tally: Tally::default(),
+            sent: Vec::new(),
+            seen: Seen::default(),
         }
     }
 
@@ -131,49 +109,15 @@ impl<'a> Shard<'a> {
     }
 
     fn step(&mut self, member: usize, at: Instant, due: Due) {
-        let Member { node, device, inputs } = &mut self.members[member];
-        match due {
-            Due::Frame(port) => {
-                let frame = inputs.pop_arrival(port);
-                self.tally.frame_hops += 1;
-                self.tally.packet_hops += u64::from(!is_link_local(frame.kind, &frame.octets));
-                if inputs.watched[port.index()] {
-                    let passage = Passage { device: *node, port, direction: Direction::Rx, at };
-                    let what = Observed::Frame(frame.clone(), passage);
-                    self.observations.push(Observation { at, node: *node, what });
-                }
-                device.handle_frame(port, frame, at, at);
-            }
-            Due::Timer => device.handle_timeout(at),
+        let Shard { members, seen, sent, .. } = self;
+        members[member].step(at, due, seen, |cable, frame, stamp| {
+            sent.push((cable.to, stamp + cable.delay, frame));
+        });
+        let mut sent = std::mem::take(&mut self.sent);
+        for (to, arrives, frame) in sent.drain(..) {
+            self.deliver(to.node, to.port, arrives, frame);
         }
-        while let Some(departure) = self.members[member].device.poll_transmit(at) {
-            self.depart(member, at, departure);
-        }
-        let Member { node, device, inputs } = &mut self.members[member];
-        while let Some(event) = device.poll_event() {
-            self.observations.push(Observation { at, node: *node, what: Observed::Event(event) });
-        }
-        inputs.set_timer(device.poll_timeout().unwrap_or(Instant::NEVER).max(at));
-    }
-
-    /// Puts a frame on its cable.
-    fn depart(&mut self, member: usize, now: Instant, departure: Departure) {
-        let Departure { port, frame, at } = departure;
-        let Member { node, inputs, .. } = &mut self.members[member];
-        if inputs.watched[port.index()] {
-            let passage = Passage { device: *node, port, direction: Direction::Tx, at };
-            let what = Observed::Frame(frame.clone(), passage);
-            self.observations.push(Observation { at: now, node: *node, what });
-        }
-        let Some(cable) = &mut inputs.cables[port.index()] else { return };
-        let (to, delay) = (cable.to, cable.delay);
-        let Some(impairer) = &mut cable.impairer else {
-            return self.deliver(to.node, to.port, at + delay, frame);
-        };
-        let impaired = impairer.apply(frame, at);
-        for frame in impaired.frames.into_iter().flatten() {
-            self.deliver(to.node, to.port, impaired.at + delay, frame);
-        }
+        self.sent = sent;
     }
 
     fn deliver(&mut self, node: usize, port: PortNumber, arrives: Instant, frame: Frame) {

@@ -8,6 +8,7 @@ use proto::counters::DeviceReading;
 use proto::device::{Control, Departure, Device, Instrumented};
 use proto::events::{DeviceEvent, EventKind};
 use proto::frame::FrameKind;
+use proto::ids::PortNumber;
 use std::collections::VecDeque;
 use std::fmt::Display;
 use std::sync::{Arc, Mutex};
@@ -115,7 +116,7 @@ impl Observer for Watcher {
         self.diary.write(now, "edge");
     }
 
-    fn event(&mut self, device: usize, event: DeviceEvent) {
+    fn event(&mut self, device: usize, event: DeviceEvent, _handled: Instant) {
         self.diary.write(event.at, format_args!("event of {device}:{}", event.port));
     }
 
@@ -124,7 +125,7 @@ impl Observer for Watcher {
     }
 
     fn frame(&mut self, frame: &Frame, passage: &Passage) {
-        let Passage { device, port, direction, at } = *passage;
+        let Passage { device, port, direction, at, .. } = *passage;
         self.diary.write(at, format_args!("{direction:?} {device}:{port} {}", frame.octets[0]));
     }
 }

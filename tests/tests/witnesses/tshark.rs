@@ -64,7 +64,7 @@ pub fn write(file: &Path, frames: &[(FrameKind, BytesMut)]) {
         let at = Instant::from_ps(index as u64 * 2_000_000);
         let port = PortNumber::from_index(usize::from(*kind == FrameKind::Ethernet));
         let frame = Frame::unchecked(*kind, octets.clone());
-        capture.frame(&frame, &Passage { device: 0, port, direction: Direction::Tx, at });
+        capture.frame(&frame, &Passage::at_once(0, port, Direction::Tx, at));
     }
     assert_eq!(capture.finish(Instant::from_ps(u64::MAX >> 1)).error, None);
 }

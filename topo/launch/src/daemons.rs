@@ -14,7 +14,7 @@ pub mod tester;
 
 use super::hosts::{Commands, Hosts};
 use super::placement::Hosting;
-use super::{Job, LaunchError, Outcome, Progress, block_on};
+use super::{Job, LaunchError, Outcome, Progress, block_on, refuse_exact};
 use daemon::PortInterface;
 use emulation::cable::Carrier;
 use session::Session;
@@ -91,6 +91,7 @@ pub(crate) fn run(
     cabling: Cabling,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Outcome, LaunchError> {
+    refuse_exact(job)?;
     let mut hosts = Hosts::start_and_wait(job)?;
     let mut commands = None;
     let outcome = block_on(async {

@@ -19,6 +19,7 @@ use results::run_directory::{self, Remark, RemarkKind, RunRecord, WriteError, ju
 use results::saturation;
 use results::verdict::{Judgement, Measured, Verdict, judge};
 use scenario::Scenario;
+use scenario::run::Pace;
 use scenario::render::{Lab, render};
 use scenario::settings::{Origin, Setting};
 use std::collections::BTreeMap;
@@ -134,7 +135,7 @@ fn capture(scenario: &Scenario, lab: &Lab, conditions: &Conditions<'_>) -> Optio
         rate: lab.fabric.nominal_rate(*end).unwrap_or(scenario.fabric.link.rate),
         fed: conditions.injections.iter().any(|(fed, ..)| fed == end),
     };
-    let live = conditions.substrate.is_live;
+    let live = conditions.substrate.is_live && scenario.run.pace == Pace::Wall;
     Some(CapturePlan {
         file: folder.join("capture.pcapng"),
         scenario: scenario.name.clone(),
@@ -168,6 +169,8 @@ fn describe(
         seed: scenario.run.seed,
         backend: conditions.substrate.name.to_owned(),
         dilation: outcome.dilation,
+        pace: conditions.substrate.is_live.then(|| scenario.run.pace.word().to_owned()),
+        repeated: outcome.repeated,
         scheme: scenario.scheme.kind.clone(),
         verdict,
         say: scenario.say.as_ref().map(|say| say.with(&result::flat(measured))),

@@ -8,7 +8,7 @@ use super::daemons::configuration::{daemon_config, not_toml};
 use super::daemons::{Cabling, session::Session};
 use super::placement::Hosting;
 use super::processes::{Daemon, DaemonEvent, send_line};
-use super::{Job, LaunchError, Outcome, Progress, interrupt, refuse_attached};
+use super::{Job, LaunchError, Outcome, Progress, interrupt, refuse_attached, refuse_exact};
 use daemon::DaemonConfig;
 use daemon::join::{FromJoining, Join, ToJoining, boot};
 use daemon::protocol::read_line;
@@ -70,6 +70,7 @@ pub(crate) async fn run(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Outcome, LaunchError> {
     refuse_attached(job)?;
+    refuse_exact(job)?;
     if job.capture.is_some() || !job.injections.is_empty() {
         let reason = "captures and replays need daemons on this host: use --backend udp";
         return Err(LaunchError::config(reason));

@@ -6,13 +6,13 @@ use crate::error::OrHost;
 use capture::CapturePlan;
 use emulation::recorder::Recording;
 use emulation::recorder::snapshot::BinSnapshot;
-use proto::units::Instant;
+use proto::units::{Duration, Instant};
 use results::run_directory::FidelityBin;
 use results::run_directory::hosts::HostRun;
 use results::run_directory::result::{Fidelity, OnCables};
 use scenario::Scenario;
 use scenario::render::Lab;
-use scenario::run::Backend;
+use scenario::run::{Backend, Pace};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -125,6 +125,8 @@ pub struct Outcome {
     pub scheduling: String,
     /// What became of the commands of hosts.
     pub hosts: Vec<HostRun>,
+    /// With exact pace: datagrams that were sent again because one was lost.
+    pub repeated: Option<u64>,
 }
 
 /// A substrate: its name, and the function that runs a job on it.
@@ -166,6 +168,31 @@ pub fn substrate(backend: Backend) -> &'static Substrate {
 pub fn remove_leftovers() {
     netns::remove_leftovers();
     scratch::remove_leftovers();
+}
+
+/// Refuses exact pace where it cannot hold: a far end outside the fabric sends no promises, and a cable without delay
+/// leaves nothing to promise.
+fn refuse_exact(job: &Job<'_>) -> Result<(), LaunchError> {
+    let wiring = &job.lab.fabric.wiring;
+    if job.run.pace != Pace::Exact {
+        return Ok(());
+    }
+    if let Some(attached) = wiring.attached.first() {
+        return Err(LaunchError::config(format!(
+            "pace \"exact\" needs a promise from the far end of every cable, and {} at port {} is outside the fabric: use \
+             pace \"wall\"",
+            attached.interface,
+            wiring.end_name(attached.at)
+        )));
+    }
+    match wiring.links.iter().find(|link| link.delay == Duration::ZERO) {
+        None => Ok(()),
+        Some(link) => Err(LaunchError::config(format!(
+            "pace \"exact\" needs a delay on every cable, and that from {} to {} has none: set [fabric] link.delay",
+            wiring.end_name(link.a),
+            wiring.end_name(link.b)
+        ))),
+    }
 }
 
 /// Refuses attached interfaces of this host, and hosts behind interfaces, on a substrate that cannot reach them.

@@ -12,7 +12,7 @@
 mod journal;
 
 use super::daemons::{self, Cabling};
-use super::{Job, LaunchError, Outcome, Progress, interfaces, owner};
+use super::{Job, LaunchError, Outcome, Progress, interfaces, owner, refuse_exact};
 use crate::attached::{self, Claims, remarks};
 use crate::error::OrHost;
 use daemon::PortInterface;
@@ -47,6 +47,7 @@ pub(crate) fn run(
     job: &Job<'_>,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Outcome, LaunchError> {
+    refuse_exact(job)?;
     let (_network, cabling) = LabNetwork::make(job)?;
     daemons::run(job, cabling, progress)
 }

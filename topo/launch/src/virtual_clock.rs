@@ -71,6 +71,7 @@ pub fn run(job: &Job<'_>, progress: &mut dyn FnMut(Progress)) -> Result<Outcome,
         wall_seconds: stopwatch.seconds(),
         cpu_seconds: stopwatch.seconds(),
         refused: BTreeMap::new(),
+        repeated: None,
         scheduling: format!("virtual clock, threads: {}", job.threads),
         hosts: Vec::new(),
     })

@@ -19,6 +19,9 @@ proto::params! {
         dilate: Dilate = Either(&[Word(|| vec!["auto"]), Real(0.0, 1e9)]), Default("auto");
         /// What carries frames.
         backend: Backend = Backend::KIND, Default("virtual");
+        /// What live runs follow: the wall clock, or promises of the other processes. With exact pace a run equals that of
+        /// the virtual clock, and needs no quiet host.
+        pace: Pace = Pace::KIND, Default("wall");
         /// Many devices in a process, or one.
         placement: Placement = Placement::KIND, Default("worker");
         /// Every link a socket, or only those between processes.
@@ -75,6 +78,16 @@ proto::words! {
         Compose = "compose",
         /// Daemons that join by themselves.
         Remote = "remote",
+    }
+}
+
+proto::words! {
+    /// What live runs follow.
+    pub enum Pace {
+        /// The wall clock.
+        Wall = "wall",
+        /// The promises of the other processes.
+        Exact = "exact",
     }
 }
 

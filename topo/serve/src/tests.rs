@@ -62,6 +62,7 @@ pub(crate) fn record(lab: &str) -> LabRecord {
         addresses: BTreeMap::new(),
         links: Vec::new(),
         attached: Vec::new(),
+        hosts: Vec::new(),
     }
 }
 

@@ -45,6 +45,8 @@ pub fn text(experiment: &Experiment) -> String {
     let again = result.fidelity.suggested_dilation.filter(|_| is_inconclusive);
     let text = |by| format!("  again with --dilate {by}, which should hold on this host");
     lines.extend(again.map(text));
+    let exact = "  again with --pace exact, which needs no quiet host";
+    lines.extend(again.map(|_| exact.to_owned()));
     let failed = result.expectations.iter().filter(|e| e.verdict == Verdict::Fail);
     lines.extend(failed.map(|failed| format!("  ✕ {}", failure(experiment, failed))));
     lines.join("\n") + "\n"
@@ -89,6 +91,10 @@ fn refused(refused: &BTreeMap<String, u64>) -> Option<String> {
 fn host(experiment: &Experiment) -> String {
     let fidelity = &experiment.result.fidelity;
     match experiment.result.dilation {
+        None if experiment.result.pace.is_some() => format!(
+            "{}, exact pace, {:.1} s",
+            experiment.result.backend, experiment.outcome.wall_seconds
+        ),
         None => format!("virtual clock, {:.1} s", experiment.outcome.wall_seconds),
         Some(dilation) => {
             let how = if fidelity.ok { "kept up" } else { "did not keep up" };

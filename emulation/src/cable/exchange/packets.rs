@@ -23,6 +23,7 @@ use crate::cable::outbox::{SendCounts, SentLine};
 use crate::cable::packet_socket::{HEAD_MAX, ReceiveBuffers, ReceiveError, Reception};
 use crate::clock::{Clock, monotonic_ns, realtime_ns};
 use arrivals::Arrivals;
+pub(crate) use arrivals::whole_frame;
 use attached::AttachedInterface;
 pub use frame_socket::FrameSocket;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
@@ -37,11 +38,11 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
 /// The first of the two EtherTypes for local experiments. Source: IEEE 802, 9.2.4.
-const SHIM_ETHERTYPE: [u8; 2] = [0x88, 0xb5];
+pub(crate) const SHIM_ETHERTYPE: [u8; 2] = [0x88, 0xb5];
 /// Octets of both MAC addresses.
-const ADDRESSES: usize = 12;
+pub(crate) const ADDRESSES: usize = 12;
 /// Octets of the addresses and the EtherType.
-const ETHERNET: usize = 14;
+pub(crate) const ETHERNET: usize = 14;
 /// Frames that may wait for one interface; those beyond are lost, and counted.
 const BACKLOG_MAX: usize = 4096;
 /// The event data of the watch; those of ports are their places.

@@ -8,7 +8,7 @@ use crate::{Job, LaunchError, write_file};
 use capture::CapturePlan;
 use daemon::{DaemonConfig, PortInterface, feed};
 use emulation::wiring::End;
-use scenario::run::Cables;
+use scenario::run::{Cables, Pace};
 use std::path::{Path, PathBuf};
 
 /// The configuration of one process.
@@ -37,12 +37,16 @@ pub(crate) fn daemon_config(
         bare: cabling.bare,
         interfaces: interfaces_of(job, hosting, cabling, process),
         local: job.run.cables == Cables::Local,
+        exact: job.run.pace == Pace::Exact,
         bind: std::net::Ipv4Addr::LOCALHOST.into(),
         socket_dir: Some(job.scratch.to_owned()),
         datagram_max: emulation::cable::exchange::DATAGRAM_MAX,
         receive_buffer: None,
         realtime: job.run.realtime,
-        capture: job.capture.as_ref().and_then(|plan| part_of(plan, hosting, process)),
+        capture: job.capture.as_ref().and_then(|plan| {
+            let whole = (job.run.pace == Pace::Exact).then(|| capture_part(job, process));
+            part_of(plan, hosting, process, whole)
+        }),
         feed: feed.map(Path::to_owned),
         admin: None,
         plan: lab.plan.clone(),
@@ -71,6 +75,11 @@ fn interfaces_of(
     own.cloned().collect()
 }
 
+/// The file of what one process captures with exact pace.
+pub(crate) fn capture_part(job: &Job<'_>, process: usize) -> PathBuf {
+    job.scratch.join(format!("capture-{process}.part"))
+}
+
 /// Writes the configuration of a process and returns the path of the file.
 pub(crate) fn write_config(job: &Job<'_>, config: &DaemonConfig) -> Result<PathBuf, LaunchError> {
     let text = toml::to_string(config).map_err(not_toml())?;
@@ -91,10 +100,19 @@ pub(crate) fn write_feed(job: &Job<'_>) -> Result<Option<PathBuf>, LaunchError> 
 }
 
 /// The captured ports of one process, with a file of its own unless it hosts all of them.
-fn part_of(plan: &CapturePlan, hosting: &Hosting, process: usize) -> Option<CapturePlan> {
+///
+/// With exact pace the file is `whole`, from which the launcher makes the capture.
+fn part_of(
+    plan: &CapturePlan,
+    hosting: &Hosting,
+    process: usize,
+    whole: Option<PathBuf>,
+) -> Option<CapturePlan> {
     let mut part = plan.clone();
     part.ports.retain(|port| hosting.hosts[port.at.node] == process);
-    if part.ports.len() < plan.ports.len() {
+    if let Some(file) = whole {
+        part.file = file;
+    } else if part.ports.len() < plan.ports.len() {
         let stem = plan.file.file_stem().unwrap_or_default().to_string_lossy();
         part.file = plan.file.with_file_name(format!("{stem}-{process}.pcapng"));
     }

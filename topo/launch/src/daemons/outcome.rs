@@ -1,5 +1,7 @@
 //! The outcome of a run with daemons, from their reports.
 
+mod exact;
+
 use super::session::Session;
 use crate::{Job, LaunchError, Outcome, Progress};
 use emulation::awake::Awake;
@@ -14,7 +16,7 @@ use proto::counters::DropReason;
 use proto::frame::Frame;
 use results::run_directory::FidelityBin;
 use results::run_directory::result::{Fidelity, OnCables};
-use scenario::run::Cables;
+use scenario::run::{Cables, Pace};
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 
@@ -31,6 +33,9 @@ impl Session {
             let clock = session.begin(job, None).await?.clock;
             begun(clock);
             let reports = session.reports(job, clock, progress).await?;
+            if job.run.pace == Pace::Exact {
+                return exact::outcome(session, job, reports.0);
+            }
             let wall_ns = monotonic_ns().saturating_sub(clock.origin_ns());
             Ok(outcome(session, job, clock.dilation(), reports, wall_ns as f64 / 1e9))
         })
@@ -64,6 +69,7 @@ fn outcome(
         refused: refused(&reports),
         scheduling: scheduling(session, &reports),
         hosts: Vec::new(),
+        repeated: None,
         recordings: reports.into_iter().map(|report| report.recording).collect(),
     }
 }
@@ -141,6 +147,7 @@ fn refused(reports: &[Report]) -> BTreeMap<String, u64> {
             ("version", rejected.version),
             ("kind", rejected.kind),
             ("epoch", rejected.epoch),
+            ("secret", rejected.secret),
             ("link", rejected.link),
             ("truncated", rejected.truncated),
             ("oversize", rejected.oversize),

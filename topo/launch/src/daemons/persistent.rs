@@ -7,6 +7,7 @@ use daemon::token::Token;
 use daemon::{AdminConfig, TcpConfig};
 use emulation::wiring::NodeKind;
 use proto::units::Instant;
+use scenario::run::Pace;
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -49,6 +50,10 @@ pub(crate) fn run_until_stopped(
     token: Option<Token>,
     mut notify: impl FnMut(LabEvent) -> Result<(), LaunchError>,
 ) -> Result<(), LaunchError> {
+    if job.run.pace == Pace::Exact {
+        let reason = "a lab that stays follows the wall clock: leave out pace \"exact\", or use pausebed run";
+        return Err(LaunchError::config(reason));
+    }
     let socket = |process: usize| job.scratch.join(format!("process-{process}.sock"));
     let admin = |process: usize| {
         let tcp = token.clone().map(|token| TcpConfig { port: 0, name: None, token });

@@ -7,12 +7,15 @@ use crate::placement::Hosting;
 use crate::processes::{Daemon, DaemonEvent};
 use crate::{Job, LaunchError, Progress, interrupt};
 use daemon::protocol::{Hello, ToDaemon, ToLauncher};
+use daemon::token::random;
 use daemon::{AdminConfig, DaemonConfig};
 use emulation::awake::Awake;
 use emulation::clock::{Clock, Stopwatch, monotonic_ns};
 use emulation::driver::{self, Beat, Report};
+use emulation::exact::Secret;
 use emulation::recorder::snapshot::BinSnapshot;
 use proto::units::Instant;
+use scenario::run::Pace;
 use std::io;
 use std::num::NonZeroU64;
 use std::time::Duration;
@@ -25,6 +28,8 @@ const HELLO_WITHIN_S: f64 = 20.0;
 /// A worker beats several times a second. A launcher beside real-time workers may itself read late, so only a
 /// a much longer time without messages counts as the daemon's fault.
 const SILENCE_MAX_S: f64 = 3.0;
+/// The same with exact pace, where a busy host only delays a run. Below the limit at which neighbours accuse each other.
+const EXACT_SILENCE_MAX_S: f64 = 30.0;
 /// Time between `start` and fabric zero, for daemons to prepare: a base, and a share for each.
 const LEAD_NS: u64 = 150_000_000;
 const LEAD_EACH_NS: u64 = 4_000_000;
@@ -129,9 +134,12 @@ impl Session {
         let origin_ns = monotonic_ns() + LEAD_NS + LEAD_EACH_NS * self.daemons.len() as u64;
         // Low bits of a nanosecond clock: two runs on one host never share them.
         let epoch = (origin_ns ^ (origin_ns >> 32)) as u32;
+        let is_exact = job.run.pace == Pace::Exact;
+        let secret = is_exact.then(random).transpose().or_host("no random octets")?;
+        let secret = secret.map(Secret::new);
         for (daemon, received) in self.daemons.iter_mut().zip(&mut self.received) {
             let origin_ns = origin_ns.saturating_add_signed(daemon.clock_ahead_ns);
-            let start = ToDaemon::Start { epoch, origin_ns, dilation, peers: peers.clone() };
+            let start = ToDaemon::Start { epoch, origin_ns, dilation, peers: peers.clone(), secret };
             let lost = LaunchError::died(daemon.name.as_str()).caused::<io::Error>();
             daemon.send(&start).await.map_err(lost)?;
             received.last = Stopwatch::start();
@@ -170,8 +178,13 @@ impl Session {
         clock: Clock,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<(Vec<Report>, Vec<usize>), LaunchError> {
+        if job.run.pace == Pace::Exact {
+            self.all_reports(progress, true).await?;
+            let reports = self.received.iter_mut().filter_map(|from| from.report.take());
+            return Ok((reports.map(|report| *report).collect(), Vec::new()));
+        }
         let planned = clock.wall(job.lab.plan.stop.since(Instant::ZERO));
-        let all = tokio::time::timeout(planned + REPORT_WITHIN, self.all_reports(progress)).await;
+        let all = tokio::time::timeout(planned + REPORT_WITHIN, self.all_reports(progress, false)).await;
         all.unwrap_or_else(|_| {
             let daemons = self.daemons.iter().zip(&self.received);
             let silent = daemons.filter(|(_, from)| from.report.is_none());
@@ -188,16 +201,37 @@ impl Session {
         Ok((reports.map(|report| *report).collect(), missed))
     }
 
-    async fn all_reports(&mut self, progress: &mut dyn FnMut(Progress)) -> Result<(), LaunchError> {
+    /// Waits for the report of every daemon. With exact pace no end is planned, and silence is fatal.
+    async fn all_reports(
+        &mut self,
+        progress: &mut dyn FnMut(Progress),
+        is_exact: bool,
+    ) -> Result<(), LaunchError> {
         while self.received.iter().any(|from| from.report.is_none()) {
             self.next().await?;
             for from in &mut self.received {
                 from.missed |= from.report.is_none() && from.last.seconds() > SILENCE_MAX_S;
             }
+            if is_exact {
+                self.check_silence()?;
+            }
             progress(self.progress());
             self.bins.clear();
         }
         Ok(())
+    }
+
+    /// A daemon that says nothing for long keeps all others from running on. Messages that wait here count.
+    fn check_silence(&self) -> Result<(), LaunchError> {
+        let is_silent =
+            |from: &Received| from.report.is_none() && from.last.seconds() > EXACT_SILENCE_MAX_S;
+        match self.received.iter().position(is_silent).filter(|_| self.events.is_empty()) {
+            None => Ok(()),
+            Some(process) => Err(LaunchError::died(format!(
+                "{} has been silent for {EXACT_SILENCE_MAX_S:.0} s",
+                self.daemons[process].name
+            ))),
+        }
     }
 
     fn progress(&self) -> Progress<'_> {

@@ -141,7 +141,7 @@ fn text(
             let dt = slot.length().as_ps();
             serde_json::to_string(&FoldedLine { t, dt, at: name(*at), ev: kind, n: *n })
         }
-        Line::Event(LoggedEvent { node, event }) => {
+        Line::Event(LoggedEvent { node, event, .. }) => {
             let DeviceEvent { port, tc, kind, .. } = event;
             let at = name(End { node: *node as usize, port: *port });
             let ev = kind_row(kind).name;

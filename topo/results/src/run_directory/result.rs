@@ -35,8 +35,14 @@ pub struct RunResult {
     pub seed: u64,
     /// `virtual`, `udp`, `netns` or `compose`.
     pub backend: String,
-    /// Wall time over fabric time; null on the virtual clock.
+    /// Wall time over fabric time; null on the virtual clock and with exact pace.
     pub dilation: Option<u64>,
+    /// What a live run followed: `wall`, or `exact` if it equals a run of the virtual clock; left out on that clock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pace: Option<String>,
+    /// With exact pace: datagrams sent again because one was lost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeated: Option<u64>,
     /// The congestion-control scheme.
     pub scheme: String,
     /// The verdict of the run.

@@ -5,6 +5,7 @@ use crate::cable::inbox::{Accepted, FRAME_MAX, Inbox};
 use crate::cable::lines::Incoming;
 use crate::cable::packet_socket::ReceivedFrame;
 use crate::clock::Clock;
+use bytes::BytesMut;
 use proto::frame::{Frame, FrameKind, FramePool};
 
 /// Age above which a time stamp of the kernel is not used.
@@ -29,21 +30,14 @@ pub(super) struct Arrivals<'a, D> {
 impl<D: FnMut(Accepted)> Arrivals<'_, D> {
     /// Accepts a frame of Ethernet.
     pub fn bare(&mut self, line: Incoming, inward: ReceivedFrame<'_>) {
-        let ReceivedFrame { octets, tag, at_ns } = inward;
+        let ReceivedFrame { octets, at_ns, .. } = inward;
         if octets.len() < ETHERNET {
             return self.inbox.refuse(|rejected| &mut rejected.truncated);
         }
         if octets.len() > FRAME_MAX {
             return self.inbox.refuse(|rejected| &mut rejected.oversize);
         }
-        let mut whole = self.pool.take();
-        let (addresses, rest) = octets.split_at(ADDRESSES);
-        whole.extend_from_slice(addresses);
-        if let Some(tag) = tag {
-            whole.extend_from_slice(&tag.octets());
-        }
-        whole.extend_from_slice(rest);
-        let frame = Frame::unchecked(FrameKind::Ethernet, whole);
+        let frame = Frame::unchecked(FrameKind::Ethernet, whole_frame(&inward, self.pool));
         self.inbox.accept_bare(line, &frame);
         let age = at_ns.map_or(0, |at_ns| self.realtime_ns.saturating_sub(at_ns));
         let age = if age > AGE_MAX_NS { 0 } else { age };
@@ -59,4 +53,16 @@ impl<D: FnMut(Accepted)> Arrivals<'_, D> {
         }
         self.inbox.accept_from(line, &octets[ETHERNET..], self.pool, &mut self.deliver);
     }
+}
+
+/// The octets of a frame of at least [`ETHERNET`] octets, with the tag that the kernel took out.
+pub(crate) fn whole_frame(inward: &ReceivedFrame<'_>, pool: &mut FramePool) -> BytesMut {
+    let mut whole = pool.take();
+    let (addresses, rest) = inward.octets.split_at(ADDRESSES);
+    whole.extend_from_slice(addresses);
+    if let Some(tag) = inward.tag {
+        whole.extend_from_slice(&tag.octets());
+    }
+    whole.extend_from_slice(rest);
+    whole
 }

@@ -37,7 +37,7 @@ impl FrameSocket {
     }
 
     /// Sends the first frames of `batch`; see [`PacketSocket::send`].
-    pub(super) fn send<'a>(
+    pub(crate) fn send<'a>(
         &mut self,
         batch: impl Iterator<Item = OutgoingFrame<'a>> + Clone,
     ) -> io::Result<usize> {
@@ -48,7 +48,7 @@ impl FrameSocket {
     }
 
     /// Receives a batch of frames that wait; see [`PacketSocket::receive`].
-    pub(super) fn receive(
+    pub(crate) fn receive(
         &self,
         room: &mut ReceiveBuffers,
         each: impl FnMut(Reception<'_>),

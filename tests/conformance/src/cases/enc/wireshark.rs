@@ -112,7 +112,7 @@ fn capture<'a>(file: &Path, frames: impl Iterator<Item = &'a Frame>) -> Result<(
     let mut capture = Capture::create(&plan, &wiring, &[0])?;
     for (index, frame) in frames.enumerate() {
         let at = Instant::from_ps(index as u64 * 1_000_000);
-        capture.frame(frame, &Passage { device: 0, port, direction: Direction::Tx, at });
+        capture.frame(frame, &Passage::at_once(0, port, Direction::Tx, at));
     }
     capture.finish(Instant::from_ps(1)).error.map_or(Ok(()), |error| Err(error.into()))
 }

@@ -237,7 +237,7 @@ pub(super) fn record(workers: &[&[usize]], edges: &[u64]) -> Vec<Recording> {
         let mut devices: Vec<_> = nodes.iter().map(|node| device(*node)).collect();
         let mut recorder = Recorder::new(plan, &fabric().wiring, nodes.to_vec());
         for (device, node) in nodes.iter().enumerate() {
-            events(*node).into_iter().for_each(|event| recorder.event(device, event));
+            events(*node).into_iter().for_each(|event| recorder.event(device, event, event.at));
         }
         while let Some(due) = recorder.next_due().filter(|due| *due < at(STOP)) {
             recorder.sample(due, &mut devices);

@@ -1,18 +1,9 @@
 //! The inputs of a device: frames on the way to each of its ports, and its timer.
 
-use crate::cable::impairment::Impairer;
-use crate::wiring::End;
 use proto::frame::Frame;
 use proto::ids::PortNumber;
-use proto::units::{Duration, Instant};
+use proto::units::Instant;
 use std::collections::VecDeque;
-
-/// The far end of a cable, seen from the sender.
-pub(super) struct CableEnd {
-    pub to: End,
-    pub delay: Duration,
-    pub impairer: Option<Impairer>,
-}
 
 /// Frames on the way to one port, in the order of arrival.
 #[derive(Default)]
@@ -26,27 +17,27 @@ struct PortQueue {
 }
 
 /// The next input of a device.
-pub(super) enum Due {
+pub(crate) enum Due {
     /// The first frame on the way to this port.
     Frame(PortNumber),
     /// The device's own timer.
     Timer,
 }
 
-/// Everything the simulator keeps about one device.
-pub(super) struct DeviceInputs {
+/// Everything the simulator, or an exact worker, keeps about one device. `C` is what it knows of a cable.
+pub(crate) struct DeviceInputs<C> {
     /// Arrival of the first frame at each port; the timer is behind the last port.
     due: Vec<Instant>,
     queues: Vec<PortQueue>,
     /// By port: the far end of its cable; `None` without a cable.
-    pub cables: Vec<Option<CableEnd>>,
+    pub cables: Vec<Option<C>>,
     /// By port: frames here are shown to the observer.
     pub watched: Vec<bool>,
 }
 
-impl DeviceInputs {
+impl<C> DeviceInputs<C> {
     /// The inputs of a device with `ports` ports, whose timer is due at instant zero.
-    pub fn new(ports: usize) -> DeviceInputs {
+    pub fn new(ports: usize) -> DeviceInputs<C> {
         let mut due = vec![Instant::NEVER; ports + 1];
         due[ports] = Instant::ZERO;
         DeviceInputs {

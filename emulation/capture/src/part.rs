@@ -1,0 +1,153 @@
+//! A part of a capture: what one process of a run with exact pace has seen. Parts are merged into the file that the
+//! virtual clock writes.
+//!
+//! A part is not a capture: it has the instant at which each frame was handled, by which frames of several processes are
+//! put in order, and no interfaces. Records follow each other, all numbers little endian:
+//!
+//! ```text
+//!   handled (8) | at (8) | node (4) | length (4) | port (1) | kind (1) | 0 (1) | sent (1) | octets
+//! ```
+
+use crate::spool::{Spool, WhenFull};
+use crate::{Capture, CaptureError, CapturePlan};
+use bytes::BytesMut;
+use emulation::frame_tap::{CaptureStatistics, FrameTap};
+use emulation::observer::Passage;
+use emulation::wiring::{End, Wiring};
+use proto::events::Direction;
+use proto::frame::{Frame, FrameKind};
+use proto::ids::PortNumber;
+use proto::units::Instant;
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+/// Octets before those of the frame.
+const HEAD: usize = 28;
+
+/// Writes a part.
+#[derive(Debug)]
+pub struct Part {
+    file: PathBuf,
+    /// By device: its node, and by port whether it is captured.
+    ports: Vec<(usize, Vec<bool>)>,
+    spool: Spool,
+}
+
+impl Part {
+    /// Creates the file of `plan` for the devices that are `nodes` of `wiring`.
+    ///
+    /// # Errors
+    /// If the file or its writer cannot be created.
+    pub fn create(
+        plan: &CapturePlan,
+        wiring: &Wiring,
+        nodes: &[usize],
+    ) -> Result<Part, CaptureError> {
+        let file = plan.file.clone();
+        let created = File::create(&file);
+        let created = created.map_err(|source| CaptureError::Create { file: file.clone(), source })?;
+        let spool = Spool::start(created, WhenFull::Wait).map_err(CaptureError::Thread)?;
+        let is_captured = |node: usize, port: usize| {
+            let end = End { node, port: PortNumber::from_index(port) };
+            plan.ports.iter().any(|port| port.at == end)
+        };
+        let ports = nodes.iter().map(|node| {
+            let ports = 0..usize::from(wiring.nodes[*node].ports);
+            (*node, ports.map(|port| is_captured(*node, port)).collect())
+        });
+        Ok(Part { file, ports: ports.collect(), spool })
+    }
+}
+
+impl FrameTap for Part {
+    fn wants(&self, device: usize, port: PortNumber) -> bool {
+        let ports = self.ports.get(device).map(|(_, ports)| ports);
+        ports.and_then(|ports| ports.get(port.index())).copied().unwrap_or(false)
+    }
+
+    fn frame(&mut self, frame: &Frame, passage: &Passage) {
+        let Passage { device, port, direction, at, handled } = *passage;
+        if !self.wants(device, port) || !self.spool.has_room() {
+            return;
+        }
+        let out = self.spool.buffer();
+        out.extend(handled.as_ps().to_le_bytes());
+        out.extend(at.as_ps().to_le_bytes());
+        out.extend((self.ports[device].0 as u32).to_le_bytes());
+        out.extend((frame.octets.len() as u32).to_le_bytes());
+        let is_sent = u8::from(direction == Direction::Tx);
+        out.extend([port.get(), frame.kind as u8, 0, is_sent]);
+        out.extend_from_slice(&frame.octets);
+    }
+
+    fn flush(&mut self) {}
+
+    fn finish(self: Box<Self>, _now: Instant) -> CaptureStatistics {
+        let (bytes, error) = self.spool.finish();
+        let error = error.map(|error| error.to_string());
+        CaptureStatistics { file: self.file, bytes, error, interfaces: Vec::new() }
+    }
+}
+
+/// A frame of a part.
+struct Record {
+    node: usize,
+    frame: Frame,
+    passage: Passage,
+}
+
+/// Reads the next record; `None` at the end.
+fn read(from: &mut impl Read) -> io::Result<Option<Record>> {
+    let mut head = [0; HEAD];
+    match from.read_exact(&mut head) {
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
+        done => done?,
+    }
+    let short = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+    let long = |at: usize| Instant::from_ps(u64::from(short(at + 4)) << 32 | u64::from(short(at)));
+    let (handled, at, node) = (long(0), long(8), short(16) as usize);
+    let broken = || io::Error::other("a part of the capture is broken");
+    let port = PortNumber::new(head[24]).map_err(|_| broken())?;
+    let kind = FrameKind::from_code(head[25]).ok_or_else(broken)?;
+    let direction = if head[27] == 1 { Direction::Tx } else { Direction::Rx };
+    let mut octets = BytesMut::zeroed(short(20) as usize);
+    from.read_exact(&mut octets)?;
+    let passage = Passage { device: node, port, direction, at, handled };
+    Ok(Some(Record { node, frame: Frame::unchecked(kind, octets), passage }))
+}
+
+/// Writes the capture of `plan` from the parts of all processes, in the order in which one process would have seen the
+/// frames, and ends it at `end`.
+///
+/// # Errors
+/// If a part cannot be read, or the file cannot be created.
+pub fn merge(
+    parts: &[PathBuf],
+    plan: &CapturePlan,
+    wiring: &Wiring,
+    end: Instant,
+) -> Result<CaptureStatistics, CaptureError> {
+    let unread = |file: &Path| {
+        let file = file.to_owned();
+        move |source| CaptureError::Create { file, source }
+    };
+    let mut sources = Vec::new();
+    for part in parts {
+        let mut source = BufReader::new(File::open(part).map_err(unread(part))?);
+        let first = read(&mut source).map_err(unread(part))?;
+        sources.push((part, source, first));
+    }
+    let nodes: Vec<usize> = (0..wiring.nodes.len()).collect();
+    let mut capture = Capture::create(plan, wiring, &nodes)?;
+    loop {
+        let due = sources.iter_mut().filter(|(_, _, next)| next.is_some());
+        let key = |next: &Option<Record>| next.as_ref().map(|next| (next.passage.handled, next.node));
+        let Some((part, source, next)) = due.min_by_key(|(_, _, next)| key(next)) else { break };
+        let after = read(source).map_err(unread(part))?;
+        if let Some(record) = std::mem::replace(next, after) {
+            capture.frame(&record.frame, &record.passage);
+        }
+    }
+    Ok(capture.finish(end))
+}
