@@ -15,6 +15,7 @@ use emulation::clock::monotonic_ns;
 use emulation::timer;
 use emulation::wiring::Sending;
 use std::io;
+use std::path::Path;
 
 /// An interface has one send ring, and the kernel frees it shortly after the process that owned it has ended.
 /// Nanoseconds to wait for that, and between tries.
@@ -79,7 +80,8 @@ fn to_programs(config: &DaemonConfig) -> io::Result<Vec<PortSocket>> {
                 let what = format!("port {}: {error}", config.wiring.end_name(attached.at));
                 io::Error::new(error.kind(), what)
             })?;
-            sockets.push(PortSocket { device, port: attached.at.port, socket: socket.into() });
+            let (port, socket) = (attached.at.port, socket.into());
+            sockets.push(PortSocket { device, port, socket, watch: None });
         }
     }
     Ok(sockets)
@@ -88,7 +90,9 @@ fn to_programs(config: &DaemonConfig) -> io::Result<Vec<PortSocket>> {
 /// Opens a packet socket on every interface that `config` names.
 fn on_interfaces(config: &DaemonConfig) -> io::Result<Sockets> {
     let own: Vec<usize> = config.own_nodes().collect();
-    let open = |face: &PortInterface| {
+    // The namespaces with attached interfaces: this one and those of devices with hosts.
+    let mut watched: Vec<Option<&Path>> = Vec::new();
+    let mut open = |face: &PortInterface| {
         let device = own.iter().position(|node| *node == face.at.node);
         let device = device.ok_or_else(|| io::Error::other("a port of another process"))?;
         let attached = config.wiring.attached.iter().find(|attached| attached.at == face.at);
@@ -108,14 +112,19 @@ fn on_interfaces(config: &DaemonConfig) -> io::Result<Sockets> {
         } else if attached.is_some() {
             socket = socket.with_ring()?;
         }
-        Ok(PortSocket { device, port: face.at.port, socket: socket.into() })
+        let namespace = face.namespace.as_deref();
+        let watch = attached.map(|_| {
+            watched.iter().position(|other| *other == namespace).unwrap_or_else(|| {
+                watched.push(namespace);
+                watched.len() - 1
+            })
+        });
+        Ok(PortSocket { device, port: face.at.port, socket: socket.into(), watch })
     };
-    let mut ports = config.interfaces.iter().map(open).collect::<io::Result<Vec<_>>>()?;
+    let mut ports = config.interfaces.iter().map(&mut open).collect::<io::Result<Vec<_>>>()?;
     ports.extend(to_programs(config)?);
-    // Attached interfaces are in the namespace of this process.
-    let is_attached = |face: &PortInterface| face.namespace.is_none();
-    let watch = config.interfaces.iter().any(is_attached).then(LinkWatch::here).transpose()?;
-    Ok(Sockets::Packets(ports, watch))
+    let watches = watched.into_iter().map(|namespace| within(namespace, LinkWatch::here));
+    Ok(Sockets::Packets(ports, watches.collect::<io::Result<_>>()?))
 }
 
 /// Opens a send ring, unless another socket keeps it for longer than [`RING_WITHIN_NS`].

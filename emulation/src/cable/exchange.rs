@@ -13,7 +13,7 @@ use super::link_watch::LinkWatch;
 use super::outbox::{Outbox, SendCounts, SentLine};
 use crate::clock::Clock;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
-use packets::{FrameSocket, InterfaceEvent, PortSocket, PortSockets};
+use packets::{InterfaceEvent, PortSocket, PortSockets};
 use proto::events::CarrierLoss;
 use proto::frame::{Frame, FramePool};
 use proto::ids::PortNumber;
@@ -108,8 +108,8 @@ pub enum Sockets {
     Datagrams(DatagramSocket),
     /// One datagram socket for all lines of the fabric, and one socket for each port with another program.
     Mixed(DatagramSocket, Vec<PortSocket>),
-    /// One packet socket for each port, and what reports the state of attached interfaces.
-    Packets(Vec<PortSocket>, Option<LinkWatch>),
+    /// One packet socket for each port, and what reports the state of attached interfaces, for each of their namespaces.
+    Packets(Vec<PortSocket>, Vec<LinkWatch>),
     /// One packet socket for each port, and a datagram socket for promises, as exact pace needs them.
     Beside(DatagramSocket, Vec<PortSocket>),
 }
@@ -128,15 +128,11 @@ impl Sockets {
     /// The sockets that are bound again when an attached interface is made again.
     pub fn rebound(&self) -> Vec<RawFd> {
         match self {
-            Sockets::Packets(ports, Some(_)) => {
-                let is_packet =
-                    |port: &&PortSocket| matches!(port.socket, FrameSocket::Interface(_));
-                ports.iter().filter(is_packet).map(|port| port.socket.as_fd().as_raw_fd()).collect()
+            Sockets::Packets(ports, _) => {
+                let attached = ports.iter().filter(|port| port.watch.is_some());
+                attached.map(|port| port.socket.as_fd().as_raw_fd()).collect()
             }
-            Sockets::Packets(_, None)
-            | Sockets::Mixed(..)
-            | Sockets::Datagrams(_)
-            | Sockets::Beside(..) => Vec::new(),
+            Sockets::Mixed(..) | Sockets::Datagrams(_) | Sockets::Beside(..) => Vec::new(),
         }
     }
 }
@@ -179,7 +175,7 @@ impl Outside {
         lines: &Lines,
     ) -> io::Result<Outside> {
         let session = Session { bare: true, ..session.clone() };
-        let ports = PortSockets::new(sockets, None, &session, lines)?;
+        let ports = PortSockets::new(sockets, Vec::new(), &session, lines)?;
         ports.check(lines.all_outgoing().filter(|line| line.to == Destination::Outside))?;
         let ready = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
         for socket in [datagrams.as_fd(), ports.as_fd()] {
@@ -215,8 +211,8 @@ impl Exchange {
     pub fn new(sockets: Sockets, session: Session, lines: &Lines) -> io::Result<Exchange> {
         let inbox = Inbox::new(session.epoch, &session.peers, lines.count());
         let sender = match sockets {
-            Sockets::Packets(ports, watch) => {
-                let ports = PortSockets::new(ports, watch, &session, lines)?;
+            Sockets::Packets(ports, watches) => {
+                let ports = PortSockets::new(ports, watches, &session, lines)?;
                 ports.check(lines.all_outgoing().filter(|line| line.is_by_socket()))?;
                 Sender::Packets(ports)
             }

@@ -107,10 +107,10 @@ impl Lab {
                 let (device, port) = if side == 0 { (device, 0) } else { (0, link as usize) };
                 let port = PortNumber::from_index(port);
                 let socket = socket.into();
-                sockets[side].push(PortSocket { device, port, socket });
+                sockets[side].push(PortSocket { device, port, socket, watch: None });
             }
         }
-        let sockets = sockets.into_iter().map(|ports| Sockets::Packets(ports, None)).collect();
+        let sockets = sockets.into_iter().map(|ports| Sockets::Packets(ports, Vec::new())).collect();
         let lab = Lab { bare, sockets, ..Lab::udp([0, 0, 1], false) };
         Some((lab, namespaces))
     }

@@ -82,7 +82,7 @@ impl Beside {
         ready.add(channels, EpollEvent::new(EpollFlags::EPOLLIN, u64::MAX))?;
         let mut by_line = vec![None; lines.count()];
         let mut cables = Vec::with_capacity(ports.len());
-        for PortSocket { device, port, socket } in ports {
+        for PortSocket { device, port, socket, .. } in ports {
             let uncabled = || io::Error::other("no cable at an interface");
             let out = *lines.outgoing(device, port).ok_or_else(uncabled)?;
             let from = *lines.incoming(out.link, out.end.other()).ok_or_else(uncabled)?;

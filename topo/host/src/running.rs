@@ -1,6 +1,8 @@
 //! A running host of any kind, as the process that started it holds it.
 
 use crate::HostError;
+use crate::container::ContainerHost;
+use crate::namespace::NamespaceHost;
 use crate::vm::Vm;
 use std::time::Duration;
 
@@ -9,13 +11,19 @@ use std::time::Duration;
 pub enum Running {
     /// A virtual machine.
     Vm(Vm),
+    /// A namespace for programs.
+    Namespace(NamespaceHost),
+    /// A container.
+    Container(ContainerHost),
 }
 
 impl Running {
-    /// The id of its process on this machine.
+    /// The id of its process on this machine: QEMU, or the first process of the host.
     pub fn pid(&self) -> u32 {
         match self {
             Running::Vm(vm) => vm.pid(),
+            Running::Namespace(namespace) => namespace.pid(),
+            Running::Container(container) => container.pid(),
         }
     }
 
@@ -26,6 +34,7 @@ impl Running {
     pub fn is_ready(&mut self, limit: Duration) -> Result<bool, HostError> {
         match self {
             Running::Vm(vm) => vm.is_ready(limit),
+            Running::Namespace(_) | Running::Container(_) => Ok(true),
         }
     }
 
@@ -33,6 +42,8 @@ impl Running {
     pub fn is_alive(&mut self) -> bool {
         match self {
             Running::Vm(vm) => vm.is_alive(),
+            Running::Namespace(namespace) => namespace.is_alive(),
+            Running::Container(container) => container.is_alive(),
         }
     }
 
@@ -40,13 +51,17 @@ impl Running {
     pub fn obituary(&mut self) -> String {
         match self {
             Running::Vm(vm) => vm.obituary(),
+            Running::Namespace(_) => "its first process has ended".to_owned(),
+            Running::Container(_) => "the container has ended".to_owned(),
         }
     }
 
-    /// Asks it to end, which takes a moment.
-    pub fn power_off(&mut self) {
-        match self {
-            Running::Vm(vm) => vm.power_off(),
+    /// Asks a machine to end, which takes a moment; other hosts end when the value is dropped. Returns whether it was
+    /// asked.
+    pub fn power_off(&mut self) -> bool {
+        if let Running::Vm(vm) = self {
+            vm.power_off();
         }
+        matches!(self, Running::Vm(_))
     }
 }

@@ -3,7 +3,7 @@
 use crate::{Job, LaunchError};
 use emulation::cable::claim::Claim;
 use emulation::cable::interface_info::{InterfaceInfo, interface};
-use emulation::wiring::{Attached, SocketPair, Wiring};
+use emulation::wiring::{Attached, End, SocketPair, Wiring};
 use std::io;
 use std::path::Path;
 
@@ -51,6 +51,11 @@ fn taken(interface: &str, claim: &str) -> LaunchError {
 /// The ports that are attached to interfaces of this host, not to other programs or to hosts of the lab.
 pub(crate) fn interfaces(wiring: &Wiring) -> impl Iterator<Item = &Attached> {
     wiring.attached.iter().filter(|attached| attached.socket.is_none() && !attached.is_host)
+}
+
+/// The interface of a port in the namespace of its device.
+pub(crate) fn name_of(at: End) -> String {
+    format!("p{}", at.port)
 }
 
 /// The wiring with the relative paths of sockets completed, in `folder`, and with names that show the addresses of

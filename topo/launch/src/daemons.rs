@@ -17,6 +17,7 @@ use super::placement::Hosting;
 use super::{Job, LaunchError, Outcome, Progress, block_on, refuse_exact};
 use daemon::PortInterface;
 use emulation::cable::Carrier;
+use emulation::cable::namespace::Namespace;
 use session::Session;
 
 /// What connects the daemons of a run.
@@ -82,17 +83,18 @@ fn hosting_here(job: &Job<'_>) -> Hosting {
     Hosting::new(&job.lab.fabric.wiring, job.run.placement, cores)
 }
 
-/// Runs a job with its hosts and with daemons that `cabling` connects.
+/// Runs a job with its hosts and with daemons that `cabling` connects. `namespaces` are those of devices, by node.
 ///
 /// # Errors
 /// If a host cannot be started or ends, a daemon dies or refuses its configuration, or the user interrupts.
 pub(crate) fn run(
     job: &Job<'_>,
     cabling: Cabling,
+    namespaces: &[Namespace],
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Outcome, LaunchError> {
     refuse_exact(job)?;
-    let mut hosts = Hosts::start_and_wait(job)?;
+    let mut hosts = Hosts::start_and_wait(job, namespaces)?;
     let mut commands = None;
     let outcome = block_on(async {
         let setup = Setup::new(hosting_here(job), cabling);

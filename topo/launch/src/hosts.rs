@@ -3,23 +3,25 @@
 use crate::error::OrHost;
 use crate::owner::ProcessIdentity;
 use crate::{Job, LaunchError, interrupt};
+use emulation::cable::namespace::Namespace;
 use emulation::clock::Stopwatch;
-use host::HostError;
-use host::image::Image;
+use host::exec::ExecRequest;
 use host::running::Running;
-use host::vm::{Vm, VmSpec, prepare};
-use proto::units::Bytes;
-use scenario::host::{Host, HostKind};
+use host::{HostError, container, exec, namespace};
+use scenario::host::HostKind;
 use scenario::render::Lab;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use start::Starter;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 mod commands;
 mod output;
+mod start;
 
 pub(crate) use commands::Commands;
+pub use start::remove_containers;
 
 /// Time for all hosts to answer, in seconds. One takes about a second; a busy machine without KVM starts many at once.
 const READY_WITHIN_S: f64 = 120.0;
@@ -65,36 +67,20 @@ pub(crate) struct Hosts {
 }
 
 impl Hosts {
-    /// Starts the hosts of a job, which answer a moment later.
+    /// Starts the hosts of a job, which answer a moment later. Programs get interfaces to ports whose devices have these
+    /// `namespaces`.
     ///
     /// # Errors
     /// If one cannot be started; those that were are ended.
-    pub fn start(job: &Job<'_>, report: Report<'_>) -> Result<Hosts, LaunchError> {
-        let mut images = BTreeMap::new();
+    pub fn start(
+        job: &Job<'_>,
+        namespaces: &[Namespace],
+        report: Report<'_>,
+    ) -> Result<Hosts, LaunchError> {
+        let mut starter = Starter::new(job, namespaces)?;
         let mut hosts = Hosts { running: Vec::new(), folder: job.scratch.to_owned() };
         for (index, host) in job.lab.fabric.hosts.iter().enumerate() {
-            if interrupt::requested() {
-                return Err(LaunchError::interrupted());
-            }
-            let running = match host.kind {
-                HostKind::Vm => {
-                    let spec = vm_spec(host, job.scratch);
-                    let image = image(&mut images, host).map_err(cannot_start(&host.name))?;
-                    let mut said = Ok(());
-                    let mut progress = |line: &str| said = report(line.to_owned());
-                    prepare(image, spec.memory_mib, &mut progress)
-                        .map_err(cannot_start(&host.name))?;
-                    said?;
-                    Vm::start(image, &spec).map(Running::Vm).map_err(cannot_start(&host.name))?
-                }
-                kind @ (HostKind::Netns | HostKind::Container) => {
-                    return Err(LaunchError::config(format!(
-                        "host {}: this version cannot start hosts of the kind {}",
-                        host.name,
-                        kind.word()
-                    )));
-                }
-            };
+            let running = starter.start(host, report)?;
             hosts.running.push((index, running));
         }
         Ok(hosts)
@@ -140,12 +126,12 @@ impl Hosts {
     ///
     /// # Errors
     /// As [`Hosts::start`] and [`Hosts::wait_ready`].
-    pub fn start_and_wait(job: &Job<'_>) -> Result<Hosts, LaunchError> {
+    pub fn start_and_wait(job: &Job<'_>, namespaces: &[Namespace]) -> Result<Hosts, LaunchError> {
         let print = &mut |line| {
             eprintln!("{line}");
             Ok(())
         };
-        let mut hosts = Hosts::start(job, print)?;
+        let mut hosts = Hosts::start(job, namespaces, print)?;
         hosts.wait_ready(job.lab, print)?;
         Ok(hosts)
     }
@@ -181,7 +167,7 @@ impl Hosts {
 
     /// Powers all hosts off, and kills those that have not ended after a while.
     pub fn stop(mut self) {
-        self.running.iter_mut().for_each(|(_, running)| running.power_off());
+        self.running.retain_mut(|(_, running)| running.power_off());
         let watch = Stopwatch::start();
         while self.running.iter_mut().any(|(_, running)| running.is_alive())
             && watch.seconds() < STOP_WITHIN_S
@@ -200,32 +186,22 @@ fn cannot_start(name: &str) -> impl FnOnce(HostError) -> LaunchError {
     }
 }
 
-/// The image of a virtual machine. Its hashes are checked once for all hosts.
-fn image<'a>(
-    known: &'a mut BTreeMap<Option<PathBuf>, Image>,
-    host: &Host,
-) -> Result<&'a Image, HostError> {
-    use std::collections::btree_map::Entry;
-    Ok(match known.entry(host.kernel.clone()) {
-        Entry::Occupied(entry) => entry.into_mut(),
-        Entry::Vacant(entry) => {
-            let release = host.kernel.as_ref().map(|release| release.to_string_lossy());
-            entry.insert(Image::find(release.as_deref())?)
-        }
-    })
-}
+/// Runs a command on a host, by the folder of its sockets and its name; with standard input, output, error, and a limit.
+pub type Exec = fn(
+    &Path,
+    &str,
+    &ExecRequest,
+    Box<dyn Read + Send>,
+    &mut dyn Write,
+    &mut dyn Write,
+    Option<Duration>,
+) -> Result<i32, HostError>;
 
-fn vm_spec(host: &Host, folder: &Path) -> VmSpec {
-    let file = |ending: &str| folder.join(format!("{}.{ending}", host.name));
-    let memory = host.memory.map_or(0, Bytes::get);
-    VmSpec {
-        name: host.name.clone(),
-        mac: host.mac.octets(),
-        addresses: host.addresses.clone(),
-        mtu: u32::try_from(host.mtu.get()).unwrap_or(u32::MAX),
-        memory_mib: u32::try_from(memory >> 20).unwrap_or(u32::MAX),
-        local: file("peer"),
-        remote: file("lab"),
-        folder: folder.to_owned(),
+/// The way to run commands on hosts of a kind.
+pub fn exec_on(kind: HostKind) -> Exec {
+    match kind {
+        HostKind::Vm => exec::exec,
+        HostKind::Netns => namespace::exec,
+        HostKind::Container => container::exec,
     }
 }

@@ -13,7 +13,7 @@ mod journal;
 
 use super::daemons::{self, Cabling};
 use super::{Job, LaunchError, Outcome, Progress, interfaces, owner, refuse_exact};
-use crate::attached::{self, Claims, remarks};
+use crate::attached::{self, Claims, name_of, remarks};
 use crate::error::OrHost;
 use daemon::PortInterface;
 use daemon::privileges::{self, Capability};
@@ -22,9 +22,10 @@ use emulation::cable::interface::{PairEnd, address_of};
 use emulation::cable::namespace::{Namespace, become_owner};
 use emulation::cable::shim::{SendingEnd, Shim};
 use emulation::clock::Stopwatch;
-use emulation::wiring::{Action, End, Impairment, LinkWiring, Wiring};
+use emulation::wiring::{Action, Attached, End, Impairment, LinkWiring, Wiring};
 use journal::Journal;
 use proto::technology::Technology;
+use scenario::host::HostKind;
 use scenario::keyfile::problem::did_you_mean;
 use std::io;
 use std::os::fd::AsFd;
@@ -48,18 +49,23 @@ pub(crate) fn run(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Outcome, LaunchError> {
     refuse_exact(job)?;
-    let (_network, cabling) = LabNetwork::make(job)?;
-    daemons::run(job, cabling, progress)
+    let (network, cabling) = LabNetwork::make(job)?;
+    daemons::run(job, cabling, network.namespaces(), progress)
 }
 
 /// Namespaces, interfaces and their journal, which are removed on drop.
 pub(crate) struct LabNetwork {
     _claims: Claims,
     _journal: Journal,
-    _network: Network,
+    network: Network,
 }
 
 impl LabNetwork {
+    /// The namespaces by node; empty if no port needs one.
+    pub fn namespaces(&self) -> &[Namespace] {
+        &self.network.namespaces
+    }
+
     /// Makes the network of a job, and the cabling by which daemons reach it.
     ///
     /// # Errors
@@ -68,7 +74,7 @@ impl LabNetwork {
         let wiring = &job.lab.fabric.wiring;
         let bare = job.lab.fabric.technology == Technology::Ethernet;
         refuse_unsupported(wiring, bare)?;
-        obtain_rights(wiring)?;
+        obtain_rights(job)?;
         let claims = Claims::take(job)?;
         remarks(wiring).iter().for_each(|remark| eprintln!("{remark}"));
         let mut journal =
@@ -88,7 +94,7 @@ impl LabNetwork {
         );
         let interfaces = network.interfaces.clone();
         let cabling = Cabling { carrier: Carrier::Packet, bare, interfaces };
-        Ok((LabNetwork { _claims: claims, _journal: journal, _network: network }, cabling))
+        Ok((LabNetwork { _claims: claims, _journal: journal, network }, cabling))
     }
 }
 
@@ -125,16 +131,21 @@ fn refuse_unsupported(wiring: &Wiring, bare: bool) -> Result<(), LaunchError> {
 }
 
 /// Obtains the rights, if necessary in a user namespace of this process.
-fn obtain_rights(wiring: &Wiring) -> Result<(), LaunchError> {
+fn obtain_rights(job: &Job<'_>) -> Result<(), LaunchError> {
     let missing = privileges::missing(&RIGHTS);
     if missing.is_empty() {
         return Ok(());
     }
     let names = missing.join(", ");
-    if let Some(attached) = attached::interfaces(wiring).next() {
+    let mut containers =
+        job.lab.fabric.hosts.iter().filter(|host| host.kind == HostKind::Container);
+    let outside = match attached::interfaces(&job.lab.fabric.wiring).next() {
+        Some(attached) => Some(format!("interface {}", attached.interface)),
+        None => containers.next().map(|host| format!("container {}", host.name)),
+    };
+    if let Some(outside) = outside {
         return Err(LaunchError::host(format!(
-            "attaching interface {} needs {names}, which this process does not have: run as root",
-            attached.interface
+            "attaching {outside} needs {names}, which this process does not have: run as root"
         )));
     }
     let what = format!(
@@ -148,7 +159,7 @@ fn obtain_rights(wiring: &Wiring) -> Result<(), LaunchError> {
 
 /// Namespaces with their interfaces, which are removed on drop.
 struct Network {
-    /// The namespaces by node; empty if there are no cables.
+    /// The namespaces by node; empty if there are no cables and no hosts behind interfaces.
     namespaces: Vec<Namespace>,
     /// The interface of every port that has a cable or an attached interface.
     interfaces: Vec<PortInterface>,
@@ -157,8 +168,10 @@ struct Network {
 impl Network {
     fn make(job: &Job<'_>, journal: &Journal) -> io::Result<Network> {
         let wiring = &job.lab.fabric.wiring;
-        let count = if wiring.links.is_empty() { 0 } else { wiring.nodes.len() };
-        let namespaces = Namespace::make(count)?;
+        let is_program = |one: &&Attached| one.is_host && one.socket.is_none();
+        let programs = || wiring.attached.iter().filter(is_program);
+        let has_interfaces = !wiring.links.is_empty() || programs().next().is_some();
+        let namespaces = Namespace::make(if has_interfaces { wiring.nodes.len() } else { 0 })?;
         let longest = job.lab.fabric.full_frame.get() + HEADERS_MAX;
         let mtu = longest.max(MTU_MIN) as u32;
         let mut interfaces = Vec::with_capacity(wiring.links.len() * 2 + wiring.attached.len());
@@ -178,6 +191,12 @@ impl Network {
                 interfaces.push(PortInterface { at, namespace: Some(path), name });
             }
         }
+        // Hosts make theirs.
+        interfaces.extend(programs().map(|host| PortInterface {
+            at: host.at,
+            namespace: Some(path_of(&namespaces[host.at.node])),
+            name: name_of(host.at),
+        }));
         interfaces.extend(attached::interfaces(wiring).map(|attached| PortInterface {
             at: attached.at,
             namespace: None,
@@ -197,11 +216,6 @@ fn cable(namespaces: &[Namespace], number: u32, link: &LinkWiring, mtu: u32) -> 
     };
     let [a, b] = [end(&near, link.a, SendingEnd::A), end(&far, link.b, SendingEnd::B)];
     namespaces[link.a.node].interfaces.make_pair(a, b, mtu)
-}
-
-/// The interface of a port in the namespace of its device.
-fn name_of(at: End) -> String {
-    format!("p{}", at.port)
 }
 
 /// The path of a namespace for other processes of this user.

@@ -29,7 +29,7 @@ pub fn remove_leftovers() {
 }
 
 /// The PID namespace of this process. Containers may share the folder, and their process ids mean nothing here.
-fn pid_namespace() -> io::Result<u64> {
+pub(crate) fn pid_namespace() -> io::Result<u64> {
     fs::metadata("/proc/self/ns/pid").map(|file| file.ino())
 }
 

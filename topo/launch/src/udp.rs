@@ -12,5 +12,5 @@ pub(crate) fn run(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Outcome, LaunchError> {
     refuse_interfaces(job)?;
-    daemons::run(job, Cabling::on_loopback(job), progress)
+    daemons::run(job, Cabling::on_loopback(job), &[], progress)
 }

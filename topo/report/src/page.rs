@@ -42,6 +42,7 @@ pub fn html(facts: &Facts<'_>, figure: &Figure<'_>) -> String {
                 (ports::section(facts))
                 section class="two" { (completion::card(facts)) (longest_waits.card()) }
                 (tables::expectations(facts))
+                (tables::hosts(facts))
                 section class="two" { (tables::parameters(facts)) div {
                     @if facts.base.is_some() { (tables::trees(facts)) }
                     (pauses::card(facts))

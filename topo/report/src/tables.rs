@@ -75,6 +75,39 @@ fn expectation(facts: &Facts<'_>, judged: &Judgement) -> Markup {
     }
 }
 
+/// Commands that the run started on hosts; nothing without them.
+pub fn hosts(facts: &Facts<'_>) -> Markup {
+    let all = &facts.run.run.result.hosts;
+    html! {
+        @if !all.is_empty() {
+            section id="hosts" {
+                p class="kicker" { "Hosts" }
+                h2 { "What the run started on hosts" }
+                div class="pane scroll" tabindex="0" role="region" aria-label="Commands of hosts" { table {
+                    thead { tr {
+                        th { "host" } th { "kind" } th class="n" { "start" } th class="wide" { "command" }
+                        th class="n" { "exit code" } th class="n" { "octets printed" } th { "output" }
+                    } }
+                    tbody { @for line in all { tr {
+                        td { (line.host) }
+                        td { (line.kind) }
+                        td class="n" { (number::seconds(line.start_ps as f64)) }
+                        td class="sub" { (line.command.join(" ")) }
+                        td class="n" {
+                            @match (line.exit, &line.why) {
+                                (Some(code), _) => (code),
+                                (None, why) => (why.as_deref().unwrap_or("–")),
+                            }
+                        }
+                        td class="n" { (line.octets) }
+                        td class="sub" { (line.output) }
+                    } } }
+                } }
+            }
+        }
+    }
+}
+
 /// Parameters and their sources; defaults are folded.
 pub fn parameters(facts: &Facts<'_>) -> Markup {
     let all = &facts.run.run.result.parameters;

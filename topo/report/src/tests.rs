@@ -6,7 +6,8 @@ use super::{FILE, Report, ReportError, write};
 use base64::prelude::{BASE64_STANDARD, Engine};
 use launch::experiment::{Conditions, Experiment};
 use launch::substrate;
-use results::run_directory::result::RunResult;
+use results::run_directory::hosts::HostLine;
+use results::run_directory::result::{self, RunResult};
 use scenario::Scenario;
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
@@ -155,6 +156,31 @@ fn a_page_says_the_verdict_and_every_expectation_and_draws_every_line() {
     assert_eq!(trees, [("s0:3", "s1", 2), ("s1:2", "h3", 1)]);
     // Outputs 4 and 9: cables 2 and 4, from their first end and from their second.
     assert!(page.contains("data-r=\"4\"") && page.contains("data-r=\"9\""), "roots have rings");
+}
+
+#[test]
+fn commands_of_hosts_have_a_table_if_there_are_any() {
+    let folder = run(&scenario("a test", "none"));
+    let without = page(folder.path(), None).expect("all files are there");
+    assert!(!without.contains("id=\"hosts\""));
+    let mut changed = result(folder.path());
+    changed.hosts.push(HostLine {
+        host: "v1".to_owned(),
+        kind: "vm".to_owned(),
+        command: vec!["rping".to_owned(), "<-s>".to_owned()],
+        start_ps: 0,
+        exit: None,
+        why: Some("it had not ended".to_owned()),
+        output: "hosts/v1.out".to_owned(),
+        octets: 4_711,
+        left_out: 0,
+    });
+    result::write(folder.path(), &changed).expect("the folder is ours");
+    let page = page(folder.path(), None).expect("all files are there");
+    assert_eq!(first_unclosed(&page), None);
+    for wanted in ["rping &lt;-s&gt;", "it had not ended", "4711", "hosts/v1.out"] {
+        assert!(page.contains(wanted), "{wanted} is missing");
+    }
 }
 
 #[test]

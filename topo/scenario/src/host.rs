@@ -50,7 +50,7 @@ pub struct Host {
     pub mac: MacAddress,
     /// The MTU of its interface.
     pub mtu: Bytes,
-    /// Memory of a virtual machine, or the limit of a container.
+    /// Memory of a virtual machine, if not what its image needs, or the limit of a container.
     pub memory: Option<Bytes>,
     /// The kernel of a virtual machine.
     pub kernel: Option<PathBuf>,

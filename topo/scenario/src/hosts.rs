@@ -22,9 +22,6 @@ const NAME_MAX: usize = 24;
 const ADDRESSES_MAX: usize = 8;
 /// Octets of a command.
 const COMMAND_MAX: usize = 4_096;
-/// The memory of a virtual machine if none is given, for which `pausebed vm build` saves a state. Linux with rdma-core
-/// and perftest uses half of it.
-pub const MEMORY: Bytes = Bytes::new(192 << 20);
 /// The least memory with which the kernel of a virtual machine starts.
 const MEMORY_MIN: Bytes = Bytes::new(128 << 20);
 /// The first two octets of a MAC address that is made from a name: locally administered, and outside the numbering
@@ -64,7 +61,7 @@ proto::params! {
         /// What gives a frame its priority: upper three bits of the DSCP, or the tag's PCP.
         priorities: Option<String> = Word(|| words(&MAPS)), Else("`priorities` of `[fabric.link]`");
         /// Memory of the virtual machine, or the limit of the container.
-        memory: Option<Bytes> = Octets, Else("\"192 MiB\" for a vm; no limit for a container") => Is("kind", &["vm", "container"]);
+        memory: Option<Bytes> = Octets, Else("what the image needs for a vm; no limit for a container") => Is("kind", &["vm", "container"]);
         /// The kernel of the virtual machine, instead of the one that `pausebed vm build` made last.
         kernel: Option<String> = Text, Optional => Is("kind", &["vm"]);
         /// The image of the container; it needs the program cat.
@@ -109,19 +106,15 @@ fn one(
     let command = command(fields, &written, run);
     let image = image(fields, &written);
     if written.memory.is_some_and(|memory| written.kind == HostKind::Vm && memory < MEMORY_MIN) {
-        fields.error("memory", "Linux needs more memory to start", format!("{MEMORY} is usual"));
+        fields.error("memory", "Linux needs more memory to start", "\"192 MiB\" is usual");
     }
     let (name, addresses, mac, command, image) = (name?, addresses?, mac?, command?, image?);
     let socket = (written.kind == HostKind::Vm).then(|| {
         let file = |ending: &str| PathBuf::from(format!("{name}.{ending}"));
         SocketPair::Unix { local: file("lab"), remote: file("peer") }
     });
-    let memory = match written.kind {
-        HostKind::Vm => Some(written.memory.unwrap_or(MEMORY)),
-        HostKind::Netns => None,
-        HostKind::Container => written.memory,
-    };
-    let (kind, mtu, kernel) = (written.kind, written.mtu, written.kernel.clone());
+    let (kind, mtu, memory) = (written.kind, written.mtu, written.memory);
+    let kernel = written.kernel.clone();
     let far_end = FarEnd { interface: name.clone(), socket, is_host: true };
     let at = lab::attach(fields, fabric, attach(written), far_end)?;
     let kernel = kernel.map(PathBuf::from);

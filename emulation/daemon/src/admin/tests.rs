@@ -159,6 +159,7 @@ impl Played {
                 told(format!("capture {}", capture.is_some()));
                 reply((capture, Instant::from_ps(1)));
             }
+            Order::Agent(.., reply) => reply(None),
             Order::Traffic { item, on, reply } => {
                 told(format!("{item:?} {on}"));
                 reply(2);

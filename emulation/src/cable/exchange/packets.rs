@@ -45,7 +45,7 @@ pub(crate) const ADDRESSES: usize = 12;
 pub(crate) const ETHERNET: usize = 14;
 /// Frames that may wait for one interface; those beyond are lost, and counted.
 const BACKLOG_MAX: usize = 4096;
-/// The event data of the watch; those of ports are their places.
+/// The event data of all watches; those of ports are their places.
 const WATCH: u64 = u64::MAX;
 
 /// The socket of a port.
@@ -57,6 +57,8 @@ pub struct PortSocket {
     pub port: PortNumber,
     /// The socket.
     pub socket: FrameSocket,
+    /// The watch that reports the state of its interface, by its place; without it the interface is taken to be up.
+    pub watch: Option<usize>,
 }
 
 /// An event of an attached interface: device, port, kind.
@@ -77,31 +79,31 @@ pub(super) struct PortSockets {
     active: Vec<usize>,
     counts: SendCounts,
     room: ReceiveBuffers,
-    /// Reports the state of attached interfaces.
-    watch: Option<LinkWatch>,
+    /// Report the state of attached interfaces, each in one namespace.
+    watches: Vec<LinkWatch>,
     /// Events that have not been read yet.
     events: VecDeque<InterfaceEvent>,
 }
 
 impl PortSockets {
     /// Starts to carry the frames of `lines` in the run `session`. The state of attached interfaces comes from
-    /// `watch`; without it they are taken to be up.
+    /// `watches`.
     ///
     /// # Errors
     /// If a port has no cable, or the system refuses.
     pub fn new(
         sockets: Vec<PortSocket>,
-        watch: Option<LinkWatch>,
+        watches: Vec<LinkWatch>,
         session: &Session,
         lines: &Lines,
     ) -> io::Result<Self> {
         let ready = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
-        if let Some(watch) = &watch {
+        for watch in &watches {
             ready.add(watch, EpollEvent::new(EpollFlags::EPOLLIN, WATCH))?;
         }
         let mut by_line = vec![None; lines.count()];
         let mut ports = Vec::with_capacity(sockets.len());
-        for PortSocket { device, port, socket } in sockets {
+        for PortSocket { device, port, socket, watch } in sockets {
             let uncabled = || {
                 let name = socket.interface().unwrap_or("of another program");
                 io::Error::other(format!("no cable at interface {name}"))
@@ -115,6 +117,7 @@ impl PortSockets {
             ports.push(Port {
                 attached: is_outside.then(|| AttachedInterface::new(&socket)),
                 socket,
+                watch,
                 out,
                 from,
                 next_sequence: 0,
@@ -134,7 +137,7 @@ impl PortSockets {
             active: Vec::new(),
             counts: SendCounts::default(),
             room: ReceiveBuffers::default(),
-            watch,
+            watches,
             events: VecDeque::new(),
         })
     }
@@ -309,19 +312,20 @@ impl PortSockets {
         })
     }
 
-    /// Takes the messages of the watch.
+    /// Takes the messages of all watches.
     fn follow(&mut self, pool: &mut FramePool) {
-        let PortSockets { ports, active, clock, events, watch: Some(watch), .. } = self else {
-            return;
-        };
+        let PortSockets { ports, active, clock, events, watches, .. } = self;
         let now = clock.now();
-        watch.read(|news| {
-            for (place, port) in ports.iter_mut().enumerate() {
-                let consequence = port.follow(news, now, pool);
-                port.report(&consequence, events);
-                active.retain(|other| !consequence.drops || *other != place);
-            }
-        });
+        for (number, watch) in watches.iter_mut().enumerate() {
+            watch.read(|news| {
+                let there = ports.iter_mut().enumerate();
+                for (place, port) in there.filter(|(_, port)| port.watch == Some(number)) {
+                    let consequence = port.follow(news, now, pool);
+                    port.report(&consequence, events);
+                    active.retain(|other| !consequence.drops || *other != place);
+                }
+            });
+        }
     }
 
     /// Reads the kernel's counters, which resets them.

@@ -1,11 +1,11 @@
 //! What a run starts on hosts: each command at its instant, until the end of the run at the latest.
 
-use super::Hosts;
 use super::output::{Output, Writer};
+use super::{Exec, Hosts, exec_on};
 use emulation::clock::{Clock, monotonic_ns};
 use emulation::timer;
 use host::HostError;
-use host::exec::{ExecRequest, exec};
+use host::exec::ExecRequest;
 use results::run_directory::hosts::HostRun;
 use scenario::host::Command;
 use scenario::render::Lab;
@@ -30,6 +30,7 @@ pub(crate) struct Commands {
 struct Errand {
     host: usize,
     name: String,
+    exec: Exec,
     folder: PathBuf,
     command: Command,
     start_ns: u64,
@@ -47,6 +48,7 @@ impl Commands {
             Some(Errand {
                 host: index,
                 name: host.name.clone(),
+                exec: exec_on(host.kind),
                 folder: hosts.folder.clone(),
                 start_ns: clock.wall_ns_of(command.start),
                 end_ns: clock.wall_ns_of(lab.plan.stop),
@@ -92,12 +94,12 @@ impl Errand {
         let limit = Duration::from_nanos(self.end_ns.saturating_sub(monotonic_ns()));
         let (mut stdout, mut stderr) = (Writer(output), Writer(output));
         let (folder, name) = (&self.folder, &self.name);
-        let input = std::io::empty();
-        exec(folder, name, &request, input, &mut stdout, &mut stderr, Some(limit)).map_err(
-            |error| match error {
-                HostError::Late { .. } => "it had not ended when the run did".to_owned(),
-                error => error.to_string(),
-            },
-        )
+        let input = Box::new(std::io::empty());
+        let exit =
+            (self.exec)(folder, name, &request, input, &mut stdout, &mut stderr, Some(limit));
+        exit.map_err(|error| match error {
+            HostError::Late { .. } => "it had not ended when the run did".to_owned(),
+            error => error.to_string(),
+        })
     }
 }

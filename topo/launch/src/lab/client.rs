@@ -161,6 +161,10 @@ pub fn set_carrier(record: &LabRecord, port: &str, down: bool) -> Result<(), Cli
         let reason = "has no interface of this host, and devices of a lab sense no carrier";
         ClientError::Refused(format!("{port} {reason}"))
     };
+    if let Some(host) = record.hosts.iter().find(|host| host.port == port) {
+        let command = format!("pausebed exec {} -- ip link set eth0 down", host.name);
+        return Err(ClientError::Refused(format!("{port} leads to host {}: {command}", host.name)));
+    }
     let interface = &record.attached_at(port).ok_or_else(none)?.interface;
     let namespace = |process: &str| PathBuf::from(format!("/proc/{process}/ns/net"));
     let there = namespace(&daemon_at(record, port)?.pid.to_string());

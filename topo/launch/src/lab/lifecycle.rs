@@ -2,11 +2,13 @@
 
 use super::folder::{LOG, LabRecord, LabStore};
 use super::supervisor::StartMessage;
+use crate::hosts::remove_containers;
 use crate::owner::ProcessIdentity;
 use crate::{LaunchError, interrupt};
 use emulation::clock::Stopwatch;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use scenario::host::HostKind;
 use std::fs;
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
@@ -77,6 +79,9 @@ pub fn end(labs: &LabStore, record: &LabRecord) -> io::Result<()> {
     for process in left.chain(hosts) {
         // The kernel ends daemons and hosts with their supervisor; this waits for it.
         ended(process, Signal::SIGKILL);
+    }
+    if record.hosts.iter().any(|host| host.kind == HostKind::Container) {
+        remove_containers();
     }
     if has_supervisor && record.is_alive() {
         return Err(io::Error::other(format!("process {} does not end", record.owner.process)));

@@ -9,6 +9,7 @@ use crate::owner::{ProcessIdentity, private};
 use crate::{Job, LaunchError, interrupt, netns, refuse_interfaces, with_sources};
 use daemon::protocol::write_line;
 use daemon::token::Token;
+use emulation::cable::namespace::Namespace;
 use proto::units::Instant;
 use scenario::Scenario;
 use scenario::render::{Lab, render};
@@ -71,14 +72,15 @@ fn run_lab(folder: &Path, record: &mut LabRecord) -> Result<(), LaunchError> {
     let token = record.tcp.then(|| make_token(folder)).transpose();
     let token = token.or_host("cannot write the token")?;
     let job = Job { name: &name, dilation: record.dilation, ..Job::new(&scenario, &lab, &scratch) };
-    let (_network, cabling) = if scenario.run.backend == Backend::Netns {
+    let (network, cabling) = if scenario.run.backend == Backend::Netns {
         let (network, cabling) = netns::LabNetwork::make(&job)?;
         (Some(network), cabling)
     } else {
         refuse_interfaces(&job)?;
         (None, Cabling::on_loopback(&job))
     };
-    let mut hosts = start_hosts(&job, folder, record)?;
+    let namespaces = network.as_ref().map_or(&[][..], netns::LabNetwork::namespaces);
+    let mut hosts = start_hosts(&job, namespaces, folder, record)?;
     let ended = run_until_stopped(&job, cabling, token, |event| {
         match event {
             LabEvent::Begun(daemons) => {
@@ -101,9 +103,14 @@ fn tell(message: &StartMessage) -> Result<(), LaunchError> {
 }
 
 /// Starts the hosts of a lab, and waits until they take commands.
-fn start_hosts(job: &Job<'_>, folder: &Path, record: &mut LabRecord) -> Result<Hosts, LaunchError> {
+fn start_hosts(
+    job: &Job<'_>,
+    namespaces: &[Namespace],
+    folder: &Path,
+    record: &mut LabRecord,
+) -> Result<Hosts, LaunchError> {
     let report = &mut |line| tell(&StartMessage::Progress(line));
-    let mut hosts = Hosts::start(job, report)?;
+    let mut hosts = Hosts::start(job, namespaces, report)?;
     record.hosts = hosts.records(job.lab)?;
     record.write(folder).or_host("cannot write the journal")?;
     hosts.wait_ready(job.lab, report)?;

@@ -57,7 +57,7 @@ fn a_machine_is_a_host_behind_a_pair_of_sockets() {
     let lab = render(&scenario);
     let host = &lab.fabric.hosts[0];
     assert_eq!((host.name.as_str(), host.kind, host.mtu), ("v1", HostKind::Vm, Bytes::new(9_000)));
-    assert_eq!(host.memory, Some(Bytes::new(192 << 20)));
+    assert_eq!(host.memory, None);
     let address: IpAddr = "2001:db8::11".parse().expect("an address");
     assert_eq!(host.addresses[1], (address, 64));
     assert_eq!(host.mac.octets()[..2], [0x02, 0x68]);

@@ -3,7 +3,8 @@
 use super::{Choice, running_host};
 use crate::exit::Failure;
 use host::HostError;
-use host::exec::{ExecRequest, exec};
+use host::exec::ExecRequest;
+use launch::hosts::exec_on;
 use std::io;
 use std::process::ExitCode;
 
@@ -50,7 +51,8 @@ fn try_run(options: &Options) -> Result<u8, Failure> {
         environment: options.env.iter().cloned().collect(),
     };
     let (mut stdout, mut stderr) = (io::stdout(), io::stderr());
-    match exec(&folder, &host.name, &request, io::stdin(), &mut stdout, &mut stderr, None) {
+    let (exec, stdin) = (exec_on(host.kind), Box::new(io::stdin()));
+    match exec(&folder, &host.name, &request, stdin, &mut stdout, &mut stderr, None) {
         // Exit codes have eight bits.
         Ok(code) => Ok(code as u8),
         Err(HostError::Io { source, .. }) if source.kind() == io::ErrorKind::BrokenPipe => {

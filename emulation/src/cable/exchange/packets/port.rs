@@ -29,6 +29,8 @@ pub(super) struct Waiting {
 #[derive(Debug)]
 pub(super) struct Port {
     pub socket: FrameSocket,
+    /// The watch of its interface, by its place.
+    pub watch: Option<usize>,
     /// The state of the interface or program, if it is outside the fabric.
     pub attached: Option<AttachedInterface>,
     pub out: Outgoing,

@@ -52,8 +52,9 @@ impl Bench {
                 socket = socket.with_ring()?;
             }
             let port = PortNumber::from_index(0);
-            let ports = vec![PortSocket { device: 0, port, socket: socket.into() }];
-            Ok(Sockets::Packets(ports, Some(LinkWatch::here()?)))
+            let (socket, watch) = (socket.into(), Some(0));
+            let ports = vec![PortSocket { device: 0, port, socket, watch }];
+            Ok(Sockets::Packets(ports, vec![LinkWatch::here()?]))
         };
         let sockets = inside(&namespaces, 0, open);
         let far = inside(&namespaces, 1, || PacketSocket::open("far"));
@@ -280,7 +281,8 @@ mod peers {
                 Session { epoch: 1, peers: vec![], datagram_max: 60_000, bare: false, clock };
             let pair = SocketPair::Unix { local, remote };
             let socket = PeerSocket::open(&pair).expect("a free path").into();
-            let port = PortSocket { device: 0, port: PortNumber::from_index(0), socket };
+            let port = PortNumber::from_index(0);
+            let port = PortSocket { device: 0, port, socket, watch: None };
             let fabric = udp::open(std::net::Ipv4Addr::LOCALHOST.into()).expect("a free port");
             let sockets = Sockets::Mixed(fabric, vec![port]);
             let exchange = Exchange::new(sockets, session, &lines).expect("a cable");
