@@ -88,11 +88,11 @@ fn to_programs(config: &DaemonConfig) -> io::Result<Vec<PortSocket>> {
 }
 
 /// Opens a packet socket on every interface that `config` names.
-fn on_interfaces(config: &DaemonConfig) -> io::Result<Sockets> {
+fn on_interfaces<'c>(config: &'c DaemonConfig) -> io::Result<Sockets> {
     let own: Vec<usize> = config.own_nodes().collect();
     // The namespaces with attached interfaces: this one and those of devices with hosts.
     let mut watched: Vec<Option<&Path>> = Vec::new();
-    let mut open = |face: &PortInterface| {
+    let mut open = |face: &'c PortInterface| {
         let device = own.iter().position(|node| *node == face.at.node);
         let device = device.ok_or_else(|| io::Error::other("a port of another process"))?;
         let attached = config.wiring.attached.iter().find(|attached| attached.at == face.at);
