@@ -174,6 +174,7 @@ fn describe(
         conservation,
         cables: outcome.cables.clone(),
         refused: outcome.refused.clone(),
+        captures: result::captures(&outcome.recordings),
         deadlocks: deadlocks(lab, outcome),
         headroom_alarms: result::headroom_alarms(&lab.fabric, &outcome.recordings),
         fabric_seconds: seconds,
