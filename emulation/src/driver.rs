@@ -164,6 +164,7 @@ impl Worker {
     fn turn(&mut self, supervisor: &impl Supervisor) {
         self.receive();
         let now = self.run.clock.now();
+        self.run.exchange.pass_time(now);
         let horizon = self.pace.horizon(now, self.latest_arrival).min(self.run.plan.stop);
         let mut steps = 0;
         while steps < TURN_MAX && self.meter.pending() < FLUSH_MAX && self.step(horizon) {

@@ -36,6 +36,23 @@ pub struct CaptureStatistics {
     pub interfaces: Vec<InterfaceStatistics>,
 }
 
+impl CaptureStatistics {
+    /// Frames that passed the captured ports.
+    pub fn seen(&self) -> u64 {
+        self.interfaces.iter().map(|interface| interface.seen).sum()
+    }
+
+    /// Frames among them that are not in the file.
+    pub fn dropped(&self) -> u64 {
+        self.interfaces.iter().map(|interface| interface.dropped).sum()
+    }
+
+    /// Whether the file holds every frame that passed the captured ports.
+    pub fn is_whole(&self) -> bool {
+        self.error.is_none() && self.dropped() == 0
+    }
+}
+
 /// The counts of one interface of a capture.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InterfaceStatistics {
@@ -43,6 +60,6 @@ pub struct InterfaceStatistics {
     pub name: String,
     /// Frames that passed the port.
     pub seen: u64,
-    /// Frames among them that the capture dropped because its spool was full.
+    /// Frames among them that are not in the file: the spool was full, or the file could not be written.
     pub dropped: u64,
 }

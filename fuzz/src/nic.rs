@@ -54,6 +54,7 @@ pub fn config(choice: u8, traffic: u8) -> NicConfig {
         rnr_timer: Duration::from_us(3),
         receive_depth: if choice & 8 == 0 { 0 } else { 2 },
         receive_refill: Duration::from_us(5),
+        send_queue_max: None,
         wire: Encapsulation::Infiniband,
         cnp_body: if choice & 16 == 0 { CnpBody::Reserved16 } else { CnpBody::None },
         sl2vl: vec![0; 16],

@@ -51,6 +51,10 @@ pub struct NicConfig {
     pub receive_depth: u32,
     /// The time that the application needs to post one receive buffer again.
     pub receive_refill: Duration,
+    /// Messages that a queue pair takes before they are complete, from items that post whether or not the earlier ones
+    /// have left. `None`, for runs with an end, is no limit. Source: IBTA Vol 1, 10.8.2 (a work queue has a depth).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub send_queue_max: Option<u32>,
     /// The wire format of the packets: InfiniBand or RoCEv2.
     #[serde(default)]
     pub wire: Encapsulation,

@@ -79,6 +79,8 @@ proto::named_counters! {
         Trigger = "rp_trigger_events", Both;
         /// Queue pairs that entered the error state.
         QueuePairErrors = "qp_errors", Both;
+        /// Messages that were not posted, because the send queue was full.
+        SendQueueFull = "send_queue_full", Both;
         /// Frames still missing when the wait for them ended.
         ResequencerGaps = "rx_sequence_gaps", Resequencing;
         /// Expired waits for missing frames.

@@ -44,6 +44,12 @@ crate::named_counters! {
     pub enum DropReason: Scope {
         /// The octets are no packet of the link's technology.
         Malformed = "malformed", EndToEnd;
+        /// The version of the LRH is unknown (LVer).
+        LinkVersion = "lver", EndToEnd;
+        /// The GRH is wrong: another version than 6, or a next header that is no BTH.
+        GlobalHeader = "grh", EndToEnd;
+        /// The version of the BTH is unknown (TVer).
+        TransportVersion = "tver", EndToEnd;
         /// The packet length field disagrees with the octets.
         PacketLength = "pktlen", EndToEnd;
         /// The link CRC is wrong.

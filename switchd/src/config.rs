@@ -154,7 +154,7 @@ proto::params! {
     #[derive(Copy, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct MacTableParams {
-        /// Most addresses that it learns.
+        /// Most addresses that it learns; every port may learn the same part of them.
         learned_max: usize = Whole(0, 1 << 20), Default("8192");
         /// Time without a frame from it after which a learned address is forgotten.
         age: Duration = Span, Default("300 s"), "IEEE 802.1Q, table 8-6";

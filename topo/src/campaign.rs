@@ -254,7 +254,7 @@ fn baseline<'a>(task: &Task, result: &RunResult, runs: &'a [Run<'_>]) -> Option<
 
 fn exit_of(ending: &Ending) -> Exit {
     match ending {
-        Ok(experiment) => experiment.result.verdict.into(),
+        Ok(experiment) => (&experiment.result).into(),
         Err(error) => error.kind.into(),
     }
 }

@@ -2,11 +2,12 @@
 
 use launch::lab::client::ClientError;
 use launch::{FailureKind, LaunchError, with_sources};
+use results::run_directory::result::RunResult;
 use results::verdict::Verdict;
 use std::fmt::Display;
 use std::path::Path;
 
-/// How a command ends. Of several runs the highest of 5, 4, 1, 0 counts.
+/// How a command ends. Of several runs the highest of 6, 5, 4, 1, 0 counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Exit {
@@ -22,6 +23,8 @@ pub enum Exit {
     Inconclusive = 4,
     /// A daemon died.
     Died = 5,
+    /// A capture lacks frames that passed its ports.
+    Incomplete = 6,
     /// The user pressed Ctrl-C.
     Interrupted = 130,
 }
@@ -87,6 +90,12 @@ impl From<Verdict> for Exit {
             Verdict::Fail => Exit::Failed,
             Verdict::Inconclusive => Exit::Inconclusive,
         }
+    }
+}
+
+impl From<&RunResult> for Exit {
+    fn from(result: &RunResult) -> Exit {
+        if result.is_captured() { result.verdict.into() } else { Exit::Incomplete }
     }
 }
 

@@ -24,12 +24,16 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
+mod block_writer;
 pub mod part;
 pub mod pcapng;
 pub mod reader;
 mod spool;
 
+pub use block_writer::{BlockWriter, Ending, Sink, Tally};
 pub use spool::WhenFull;
 
 /// The ports to capture, and the file.
@@ -124,6 +128,19 @@ impl Capture {
     ) -> Result<Capture, CaptureError> {
         let file = create(&plan.file)
             .map_err(|source| CaptureError::Create { file: plan.file.clone(), source })?;
+        Capture::into(file, plan, wiring, nodes)
+    }
+
+    /// The same into an open `file`, which is empty.
+    ///
+    /// # Errors
+    /// If its writer cannot be created.
+    pub fn into(
+        file: File,
+        plan: &CapturePlan,
+        wiring: &Wiring,
+        nodes: &[usize],
+    ) -> Result<Capture, CaptureError> {
         let spool = Spool::start(file, plan.when_full).map_err(CaptureError::Thread)?;
         Ok(Capture::begin(spool, plan, wiring, nodes))
     }
@@ -184,19 +201,25 @@ impl Capture {
         *place = Some(ids);
     }
 
+    /// The totals of the capture, for another thread that watches it.
+    pub fn tally(&self) -> Arc<Tally> {
+        Arc::clone(self.spool.tally())
+    }
+
     /// Ends the file at `now` with the counts of each interface.
-    pub fn finish(mut self, now: Instant) -> CaptureStatistics {
-        for (id, tap) in (0..).zip(&self.taps) {
-            let counts = (tap.statistics.seen, tap.statistics.dropped);
-            pcapng::statistics(self.spool.buffer(), id, now.as_ps() / 1_000, counts);
-        }
-        let (bytes, error) = self.spool.finish();
-        CaptureStatistics {
-            file: self.file,
-            bytes,
-            error: error.map(|error| error.to_string()),
-            interfaces: self.taps.into_iter().map(|tap| tap.statistics).collect(),
-        }
+    pub fn finish(self, now: Instant) -> CaptureStatistics {
+        let Capture { file, taps, spool, .. } = self;
+        let mut interfaces: Vec<_> = taps.into_iter().map(|tap| tap.statistics).collect();
+        let ending = spool.finish(|lost| {
+            let mut blocks = Vec::new();
+            for (id, interface) in interfaces.iter_mut().enumerate() {
+                interface.dropped += lost.get(id).copied().unwrap_or(0);
+                let counts = (interface.seen, interface.dropped);
+                pcapng::statistics(&mut blocks, id as u32, now.as_ps() / 1_000, counts);
+            }
+            blocks
+        });
+        CaptureStatistics { file, bytes: ending.bytes, error: ending.error, interfaces }
     }
 }
 
@@ -212,9 +235,11 @@ impl FrameTap for Capture {
         let Some(interface) = id else { return };
         let tap = &mut self.taps[interface as usize];
         tap.statistics.seen += 1;
+        self.spool.tally().seen.fetch_add(1, Ordering::Relaxed);
         if !self.spool.has_room() {
             tap.statistics.dropped += 1;
             tap.unreported_drops += 1;
+            self.spool.tally().dropped.fetch_add(1, Ordering::Relaxed);
             return;
         }
         let kept = &frame.octets[..frame.octets.len().min(self.snaplen)];

@@ -46,7 +46,8 @@ impl Part {
     ) -> Result<Part, CaptureError> {
         let file = plan.file.clone();
         let created = File::create(&file);
-        let created = created.map_err(|source| CaptureError::Create { file: file.clone(), source })?;
+        let created =
+            created.map_err(|source| CaptureError::Create { file: file.clone(), source })?;
         let spool = Spool::start(created, WhenFull::Wait).map_err(CaptureError::Thread)?;
         let is_captured = |node: usize, port: usize| {
             let end = End { node, port: PortNumber::from_index(port) };
@@ -84,9 +85,14 @@ impl FrameTap for Part {
     fn flush(&mut self) {}
 
     fn finish(self: Box<Self>, _now: Instant) -> CaptureStatistics {
-        let (bytes, error) = self.spool.finish();
-        let error = error.map(|error| error.to_string());
-        CaptureStatistics { file: self.file, bytes, error, interfaces: Vec::new() }
+        let ending = self.spool.finish(|_| Vec::new());
+
+        CaptureStatistics {
+            file: self.file,
+            bytes: ending.bytes,
+            error: ending.error,
+            interfaces: Vec::new(),
+        }
     }
 }
 
@@ -104,7 +110,8 @@ fn read(from: &mut impl Read) -> io::Result<Option<Record>> {
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
         done => done?,
     }
-    let short = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+    let short =
+        |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
     let long = |at: usize| Instant::from_ps(u64::from(short(at + 4)) << 32 | u64::from(short(at)));
     let (handled, at, node) = (long(0), long(8), short(16) as usize);
     let broken = || io::Error::other("a part of the capture is broken");
@@ -142,7 +149,8 @@ pub fn merge(
     let mut capture = Capture::create(plan, wiring, &nodes)?;
     loop {
         let due = sources.iter_mut().filter(|(_, _, next)| next.is_some());
-        let key = |next: &Option<Record>| next.as_ref().map(|next| (next.passage.handled, next.node));
+        let key =
+            |next: &Option<Record>| next.as_ref().map(|next| (next.passage.handled, next.node));
         let Some((part, source, next)) = due.min_by_key(|(_, _, next)| key(next)) else { break };
         let after = read(source).map_err(unread(part))?;
         if let Some(record) = std::mem::replace(next, after) {

@@ -147,6 +147,36 @@ pub struct Packet<'a> {
     pub dropped_before: u64,
 }
 
+/// A block among others that this file has encoded.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Block<'a> {
+    octets: &'a [u8],
+    /// Offset of the octet after it.
+    pub(crate) end: usize,
+}
+
+impl Block<'_> {
+    /// The interface of a packet block.
+    pub(crate) fn packet_of(self) -> Option<u32> {
+        (number_at(self.octets, 0)? == block::PACKET).then(|| number_at(self.octets, 8))?
+    }
+}
+
+/// The blocks in `encoded`, which begins with one; a block that is cut off is left out.
+pub(crate) fn blocks(encoded: &[u8]) -> impl Iterator<Item = Block<'_>> {
+    let mut begin = 0;
+    std::iter::from_fn(move || {
+        let length = number_at(&encoded[begin..], 4)? as usize;
+        let octets = encoded[begin..].get(..length).filter(|octets| octets.len() >= 12)?;
+        begin += length;
+        Some(Block { octets, end: begin })
+    })
+}
+
+fn number_at(octets: &[u8], offset: usize) -> Option<u32> {
+    octets.get(offset..)?.first_chunk().map(|number| u32::from_le_bytes(*number))
+}
+
 /// Appends a section header with a comment.
 pub fn section(out: &mut Vec<u8>, comment: &str) {
     framed(out, block::SECTION, |out| {

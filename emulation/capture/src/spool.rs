@@ -1,8 +1,12 @@
 //! The spool between a worker and its capture file: a bounded number of chunks, and a thread that writes them.
+//!
+//! All chunks exist from the start and go round between worker and writer, so the worker allocates nothing.
 
+use crate::block_writer::{BlockWriter, Ending, Sink, Tally};
 use serde::{Deserialize, Serialize};
-use std::io::{self, Write};
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, channel, sync_channel};
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
 /// Octets of a chunk: a few hundred full frames.
@@ -26,33 +30,38 @@ pub(super) struct Spool {
     chunk: Vec<u8>,
     full: SyncSender<Vec<u8>>,
     empty: Receiver<Vec<u8>>,
-    writer: JoinHandle<(u64, io::Result<()>)>,
+    writer: JoinHandle<BlockWriter>,
+    tally: Arc<Tally>,
     when_full: WhenFull,
 }
 
 impl Spool {
     /// Starts the thread that writes to `file`.
-    pub(super) fn start(
-        mut file: impl Write + Send + 'static,
-        when_full: WhenFull,
-    ) -> io::Result<Spool> {
+    pub(super) fn start(file: impl Sink, when_full: WhenFull) -> io::Result<Spool> {
         let (full, to_write) = sync_channel::<Vec<u8>>(WAITING_MAX);
-        let (give_back, empty) = channel();
+        let (give_back, empty) = sync_channel(WAITING_MAX);
+        for _ in 0..WAITING_MAX {
+            give_back.send(Vec::with_capacity(2 * CHUNK)).expect("the channel holds them all");
+        }
+        let mut writer = BlockWriter::new(file);
+        let tally = writer.tally();
         let work = move || {
-            let mut written = 0;
             for mut chunk in to_write {
-                if let Err(error) = file.write_all(&chunk) {
-                    return (written, Err(error));
-                }
-                written += chunk.len() as u64;
+                writer.take(&chunk);
                 chunk.clear();
                 // A worker that has ended does not reuse the chunk.
-                let _ = give_back.send(chunk);
+                let _ = give_back.try_send(chunk);
             }
-            (written, Ok(()))
+            writer
         };
         let writer = std::thread::Builder::new().name("capture".to_owned()).spawn(work)?;
-        Ok(Spool { chunk: Vec::with_capacity(2 * CHUNK), full, empty, writer, when_full })
+        let chunk = Vec::with_capacity(2 * CHUNK);
+        Ok(Spool { chunk, full, empty, writer, tally, when_full })
+    }
+
+    /// The totals of the capture.
+    pub(super) fn tally(&self) -> &Arc<Tally> {
+        &self.tally
     }
 
     /// The buffer to append to. Small blocks always fit.
@@ -63,7 +72,7 @@ impl Spool {
     /// Whether a frame may be appended. Passes a full chunk to the writer first; never blocks with
     /// [`WhenFull::Drop`].
     pub(super) fn has_room(&mut self) -> bool {
-        self.chunk.len() < CHUNK || self.hand_over()
+        self.tally.failure().is_none() && (self.chunk.len() < CHUNK || self.hand_over())
     }
 
     /// Passes the current chunk to the writer, if the writer has room, so that a reader of the file gets it
@@ -77,27 +86,28 @@ impl Spool {
 
     /// Passes the chunk to the writer. Returns false if it had to be kept.
     fn hand_over(&mut self) -> bool {
-        let next = self.empty.try_recv().unwrap_or_else(|_| Vec::with_capacity(2 * CHUNK));
+        let next = match self.when_full {
+            WhenFull::Wait => self.empty.recv().ok(),
+            WhenFull::Drop => self.empty.try_recv().ok(),
+        };
+        let Some(next) = next else { return false };
         let chunk = std::mem::replace(&mut self.chunk, next);
-        let sent = match self.when_full {
-            WhenFull::Wait => self.full.send(chunk).map_err(TrySendError::from),
-            WhenFull::Drop => self.full.try_send(chunk),
-        };
-        let Err(TrySendError::Full(chunk) | TrySendError::Disconnected(chunk)) = sent else {
-            return true;
-        };
-        self.chunk = chunk;
-        false
+        // There are no more chunks than places, and a writer that has ended returns its error when joined.
+        let _ = self.full.try_send(chunk);
+        true
     }
 
-    /// Writes the rest. Returns the octets written, and the error if there was one.
-    pub(super) fn finish(self) -> (u64, Option<io::Error>) {
-        // A writer that has ended has failed, and returns its error when joined.
+    /// Writes the rest, and last the blocks that `trailer` makes of the frames lost by interface.
+    pub(super) fn finish(self, trailer: impl FnOnce(&[u64]) -> Vec<u8>) -> Ending {
+        // As above.
         let _ = self.full.send(self.chunk);
         drop(self.full);
         match self.writer.join() {
-            Ok((written, result)) => (written, result.err()),
-            Err(_) => (0, Some(io::Error::other("the writer of the capture panicked"))),
+            Ok(writer) => writer.finish(trailer),
+            Err(_) => {
+                let error = Some("the writer of the capture panicked".to_owned());
+                Ending { error, ..Ending::default() }
+            }
         }
     }
 }

@@ -136,6 +136,76 @@ impl std::io::Write for Stalled {
     }
 }
 
+impl Sink for Stalled {
+    fn cut(&mut self, octets: u64) -> std::io::Result<()> {
+        self.1.cut(octets)
+    }
+}
+
+/// A file on a disk with room for so many octets.
+struct FullDisk(std::fs::File, usize);
+
+impl std::io::Write for FullDisk {
+    fn write(&mut self, octets: &[u8]) -> std::io::Result<usize> {
+        if self.1 == 0 {
+            return Err(std::io::ErrorKind::StorageFull.into());
+        }
+        let written = self.0.write(&octets[..octets.len().min(self.1)])?;
+        self.1 -= written;
+        Ok(written)
+    }
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.0.flush()
+    }
+}
+
+impl Sink for FullDisk {
+    fn cut(&mut self, octets: u64) -> std::io::Result<()> {
+        let before = self.0.metadata()?.len();
+        self.1 += (before - octets) as usize;
+        self.0.cut(octets)
+    }
+}
+
+#[test]
+fn a_full_disk_leaves_a_readable_file_and_every_frame_in_it_or_counted() {
+    let passage = |n| Passage {
+        device: 0,
+        port: PortNumber::from_index(0),
+        direction: Direction::Tx,
+        at: Instant::from_ps(n),
+        handled: Instant::from_ps(n),
+    };
+    for when_full in [WhenFull::Drop, WhenFull::Wait] {
+        for room in [0, 100, 1_000, 70_000, 1_000_000, 1_000_001, 3_000_000] {
+            let folder = tempfile::tempdir().expect("a temporary folder");
+            let file = folder.path().join("a.pcapng");
+            let disk = FullDisk(std::fs::File::create(&file).expect("a file"), room);
+            let spool = Spool::start(disk, when_full).expect("a thread");
+            let mut capture = Capture::begin(spool, &plan(file.clone(), None), &wiring(), &[0]);
+            let data = frame(FrameKind::Infiniband, &[0xab; 60_000]);
+            for n in 0..100 {
+                capture.frame(&data, &passage(n));
+                capture.frame(&frame(FrameKind::InfinibandLink, &[1; 6]), &passage(n));
+            }
+            let statistics = capture.finish(Instant::from_ps(2_000));
+            assert!(statistics.error.is_some(), "{statistics:?}");
+            assert_eq!((statistics.seen(), statistics.is_whole()), (200, false));
+            let octets = std::fs::read(file).expect("the file");
+            assert_eq!(statistics.bytes, octets.len() as u64);
+            let ends = pcapng::blocks(&octets).last().map_or(0, |block| block.end);
+            assert_eq!(ends, octets.len(), "the file ends with a whole block");
+            if room < 1_000 {
+                continue; // Not even the head fits.
+            }
+            let frames: Vec<_> = CaptureReader::new(octets.as_slice()).expect("a head").collect();
+            let whole = frames.iter().filter(|frame| frame.is_ok()).count() as u64;
+            assert_eq!(whole as usize, frames.len(), "nothing is torn");
+            assert_eq!(whole, statistics.seen() - statistics.dropped(), "room {room}");
+        }
+    }
+}
+
 #[test]
 fn a_live_worker_drops_and_counts_instead_of_waiting() {
     let folder = tempfile::tempdir().expect("a temporary folder");

@@ -11,6 +11,7 @@
 //! times a second for any number of requests ([`handle`]). Permissions of the socket's folder control access to
 //! the Unix socket; TCP is opened only if configured, and needs a token ([`gate`]).
 
+mod capture_file;
 mod gate;
 mod handle;
 mod metrics;

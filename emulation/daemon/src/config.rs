@@ -9,12 +9,12 @@ use emulation::cable::datagram::DATAGRAM_LIMIT;
 use emulation::cable::exchange::DATAGRAM_MAX;
 use emulation::cable::lines::Lines;
 use emulation::recorder::{Recorder, RecordingPlan};
-use emulation::wiring::{End, NodeKind, Wiring};
+use emulation::wiring::{End, NodeKind, SocketPair, Wiring};
 use proto::device::Device;
 use proto::technology::Technology;
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, Ipv4Addr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// An interface of this host that is the end of a port's cable.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -173,6 +173,27 @@ impl DaemonConfig {
         Err(DaemonError::Fault(wrong))
     }
 
+    /// Refuses what names a file or an interface of this host, for a configuration that came by the network.
+    ///
+    /// # Errors
+    /// The first such key.
+    pub(crate) fn refuse_local(&self) -> Result<(), DaemonError> {
+        let keys = [
+            ("capture", self.capture.is_some()),
+            ("feed", self.feed.is_some()),
+            ("socket_dir", self.socket_dir.is_some()),
+            ("interfaces", !self.interfaces.is_empty()),
+            ("wiring.attached", !self.wiring.attached.is_empty()),
+            ("admin", self.admin.is_some()),
+            ("carrier", self.carrier != Carrier::Udp),
+        ];
+        let Some((key, _)) = keys.into_iter().find(|(_, is_there)| *is_there) else {
+            return Ok(());
+        };
+        let reason = format!("the launcher may not set {key} of a daemon that joins");
+        Err(DaemonError::Fault(reason))
+    }
+
     /// The nodes of this process, ascending. A device's index is its place here.
     pub(crate) fn own_nodes(&self) -> impl Iterator<Item = usize> + '_ {
         let own = |(node, host): (usize, &usize)| (*host == self.process).then_some(node);
@@ -205,6 +226,24 @@ impl DaemonConfig {
             make(table.clone()).context(&node.name)
         };
         self.own_nodes().zip(&self.devices).map(build).collect()
+    }
+
+    /// The folders in which this process makes or removes files after its start.
+    pub(crate) fn folders(&self) -> Vec<&Path> {
+        let own: Vec<usize> = self.own_nodes().collect();
+        let attached =
+            self.wiring.attached.iter().filter(|attached| own.contains(&attached.at.node));
+        let bound = attached.filter_map(|attached| match &attached.socket {
+            Some(SocketPair::Unix { local, .. }) => local.parent(),
+            _ => None,
+        });
+        let socket = self.admin.as_ref().and_then(|admin| admin.socket.as_deref()?.parent());
+        let capture = self.capture.as_ref().and_then(|plan| plan.file.parent());
+        let folders = bound.chain(socket).chain(capture).chain(self.socket_dir.as_deref());
+        // The parent of a bare name is empty: it is the current folder.
+        folders
+            .map(|folder| if folder.as_os_str().is_empty() { Path::new(".") } else { folder })
+            .collect()
     }
 
     /// The recorder of this process's devices.

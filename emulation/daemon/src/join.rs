@@ -2,19 +2,25 @@
 //! machine. The connection replaces the configuration file and the pipes.
 //!
 //! ```text
-//!   daemon ── join ───────────▶ launcher
-//!          ◀───────── clock? ──           a few times: offset between the clocks
-//!          ── clock ──────────▶
-//!          ◀── configuration ──
+//!   daemon ── join, nonce ─────────────────▶ launcher
+//!          ◀────────── challenge: a nonce ──
+//!          ── proof ───────────────────────▶          signs both nonces
+//!          ◀──────────────────────── clock? ──        a few times: offset between the clocks
+//!          ── clock ───────────────────────▶
+//!          ◀──────── configuration, proof ──          signs both nonces and the configuration
 //!          …  from here on as through pipes: hello, start, beats, report
 //! ```
+//!
+//! Both sides prove that they have the lab's token and neither shows it: another user's program at the launcher's
+//! address learns nothing and cannot configure the daemon. Even the launcher may not name a file or an interface of the
+//! daemon's host. The connection is not encrypted.
 //!
 //! A daemon starts with only the launcher's address and a token. It binds its own sockets at the local address of
 //! that connection, and the launcher bundles frames according to the path's MTU.
 
 use crate::config::{AdminConfig, DaemonConfig, TcpConfig};
 use crate::error::{Context, DaemonError};
-use crate::protocol::{read_line, write_line};
+use crate::protocol::{LINE_MAX, next_line, read_line, write_line};
 use crate::token::Token;
 use emulation::cable::shim;
 use emulation::clock::monotonic_ns;
@@ -23,12 +29,19 @@ use nix::sys::socket::{getsockopt, sockopt};
 use serde::{Deserialize, Serialize};
 use std::io::{self, BufRead, BufReader};
 use std::net::TcpStream;
+use std::time::Duration;
 
 /// The environment variable with the token.
 pub const TOKEN_VARIABLE: &str = "PAUSEBED_TOKEN";
 /// How long the daemon waits for the launcher to start.
 const LAUNCHER_WITHIN_NS: u64 = 60_000_000_000;
 const TRY_AGAIN_NS: u64 = 200_000_000;
+/// How long a launcher may be silent before the configuration: it waits for all other daemons.
+const CONFIGURED_WITHIN: Duration = Duration::from_secs(300);
+/// What the daemon signs with both nonces, to prove that it has the token.
+pub const AS_DAEMON: &str = "pausebed daemon joins";
+/// What the launcher signs with both nonces and the configuration.
+pub const AS_LAUNCHER: &str = "pausebed launcher configures";
 /// The minimum MTU of IPv6 (RFC 8200, 5), for paths whose MTU the system does not state.
 const PATH_MTU_MIN: usize = 1280;
 
@@ -37,8 +50,8 @@ const PATH_MTU_MIN: usize = 1280;
 pub struct Join {
     /// The number of the process in the lab.
     pub process: usize,
-    /// The lab's token.
-    pub token: String,
+    /// A random text that the launcher's proof must contain.
+    pub nonce: String,
     /// The version of the shim.
     pub shim_version: u8,
     /// Identifies one boot of one machine. Daemons with the same value share a clock.
@@ -53,6 +66,8 @@ pub struct Join {
 pub enum FromJoining {
     /// The first message.
     Join(Join),
+    /// The signature of both nonces, the daemon's first.
+    Proof(String),
     /// The daemon's monotonic clock, in nanoseconds.
     Clock(u64),
 }
@@ -61,10 +76,17 @@ pub enum FromJoining {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ToJoining {
+    /// A random text that the daemon's proof must contain.
+    Challenge(String),
     /// Request for the clock.
     Clock,
-    /// The configuration, as in the file of other daemons.
-    Configuration(String),
+    /// The configuration.
+    Configuration {
+        /// As in the file of other daemons.
+        text: String,
+        /// The signature of both nonces, the daemon's first, and the text.
+        proof: String,
+    },
     /// The launcher refuses the daemon, for this reason.
     Refused(String),
 }
@@ -80,24 +102,31 @@ pub fn boot() -> String {
 /// the streams of its messages and of those to it.
 ///
 /// # Errors
-/// If no launcher answers within a minute, or the launcher refuses this daemon.
+/// If there is no token, no launcher answers within a minute, the launcher refuses this daemon or does not have the
+/// token, or its configuration names a file or an interface of this host.
 pub fn join(
     address: &str,
     process: usize,
-    token: String,
+    token: &Token,
     admin: Option<(String, u16)>,
 ) -> Result<(DaemonConfig, BufReader<TcpStream>, TcpStream), DaemonError> {
+    if token.text().is_empty() {
+        let reason = format!("{TOKEN_VARIABLE} is not set: it must be the launcher's");
+        return Err(DaemonError::Fault(reason));
+    }
     let admin = admin.map(|(name, port)| {
-        let tcp = TcpConfig { port, name: Some(name), token: Token::new(&token) };
+        let tcp = TcpConfig { port, name: Some(name), token: token.clone() };
         AdminConfig { socket: None, tcp: Some(tcp) }
     });
     let stream = connect(address).context(format!("no launcher at {address}"))?;
+    let nonce = Token::make().context("no random octets")?.text().to_owned();
     let introduced = || -> io::Result<_> {
         stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(CONFIGURED_WITHIN))?;
         let mut replies = stream.try_clone()?;
         let introduction = Join {
             process,
-            token,
+            nonce: nonce.clone(),
             shim_version: shim::VERSION,
             boot: boot(),
             path_mtu: path_mtu(&stream),
@@ -107,30 +136,47 @@ pub fn join(
     };
     let (mut replies, bind) = introduced().context(address)?;
     let mut commands = BufReader::new(stream);
-    let text = await_configuration(&mut commands, &mut replies)?;
-    let config = DaemonConfig { bind, admin, ..DaemonConfig::parse(&text)? };
-    Ok((config, commands, replies))
+    let text = await_configuration(&mut commands, &mut replies, token, &nonce)?;
+    let config = DaemonConfig::parse(&text)?;
+    config.refuse_local()?;
+    commands.get_ref().set_read_timeout(None).context(address)?;
+    Ok((DaemonConfig { bind, admin, ..config }, commands, replies))
 }
 
-/// Answers the launcher's questions until it sends the configuration.
+/// Answers the launcher's questions until it sends a configuration that it has signed.
 fn await_configuration(
     commands: &mut impl BufRead,
     replies: &mut impl io::Write,
+    token: &Token,
+    nonce: &str,
 ) -> Result<String, DaemonError> {
     const BROKEN: &str = "the connection to the launcher broke";
+    let fault = |reason: &str| Err(DaemonError::Fault(reason.to_owned()));
+    let mut challenge = String::new();
     loop {
-        let mut line = String::new();
-        if commands.read_line(&mut line).context(BROKEN)? == 0 {
-            return Err(DaemonError::Fault("the launcher closed the connection".to_owned()));
-        }
-        match read_line(&line)? {
-            ToJoining::Clock => {
-                let clock = FromJoining::Clock(monotonic_ns());
-                write_line(&mut *replies, &clock).context(BROKEN)?;
+        let Some(line) = next_line(commands, LINE_MAX).context(BROKEN)? else {
+            let reason =
+                format!("the launcher closed the connection: is its {TOKEN_VARIABLE} this?");
+            return Err(DaemonError::Fault(reason));
+        };
+        let answer = match read_line(&line)? {
+            ToJoining::Challenge(_) if !challenge.is_empty() => return fault("a second challenge"),
+            ToJoining::Challenge(theirs) => {
+                challenge = theirs;
+                FromJoining::Proof(token.sign(AS_DAEMON, &[nonce, &challenge]))
             }
-            ToJoining::Configuration(text) => return Ok(text),
-            ToJoining::Refused(reason) => return Err(DaemonError::Fault(reason)),
-        }
+            ToJoining::Clock => FromJoining::Clock(monotonic_ns()),
+            ToJoining::Configuration { text, proof } => {
+                let parts = [nonce, &challenge, &text];
+                if !challenge.is_empty() && token.has_signed(AS_LAUNCHER, &parts, &proof) {
+                    return Ok(text);
+                }
+                return fault("what listens at this address does not have the token of the lab");
+            }
+            // Text of a stranger: without what a terminal would interpret.
+            ToJoining::Refused(reason) => return fault(&reason.escape_debug().to_string()),
+        };
+        write_line(&mut *replies, &answer).context(BROKEN)?;
     }
 }
 
@@ -156,31 +202,75 @@ fn path_mtu(stream: &TcpStream) -> usize {
 mod tests {
     use super::*;
 
+    const NONCE: &str = "mine";
+
+    fn token() -> Token {
+        Token::new("00112233445566778899aabbccddeeff")
+    }
+
+    /// The answers to these lines, and what comes of them.
+    fn hear(lines: &[ToJoining]) -> (Vec<FromJoining>, Result<String, String>) {
+        let mut words = Vec::new();
+        lines.iter().for_each(|line| write_line(&mut words, line).expect("a vector"));
+        let mut answers = Vec::new();
+        let end = await_configuration(&mut words.as_slice(), &mut answers, &token(), NONCE);
+        let answers = String::from_utf8(answers).expect("JSON is UTF-8");
+        let answers = answers.lines().map(|line| read_line(line).expect("an answer")).collect();
+        (answers, end.map_err(|error| error.to_string()))
+    }
+
+    fn configuration(signer: &Token, parts: [&str; 3]) -> ToJoining {
+        let proof = signer.sign(AS_LAUNCHER, &parts);
+        ToJoining::Configuration { text: "lab = 1".to_owned(), proof }
+    }
+
     #[test]
     fn a_launcher_is_answered_until_it_says_what_to_be() {
-        let questions = b"\"clock\"\n\"clock\"\n{\"configuration\":\"lab = 1\"}\n";
-        let mut answers = Vec::new();
-        let text = await_configuration(&mut &questions[..], &mut answers);
-        assert_eq!(text.expect("the configuration arrives"), "lab = 1");
-        let answers = String::from_utf8(answers).expect("JSON is UTF-8");
-        let clocks: Vec<u64> = answers
-            .lines()
-            .map(|line| match read_line(line) {
-                Ok(FromJoining::Clock(ns)) => ns,
-                other => panic!("{other:?}"),
-            })
-            .collect();
-        assert!(clocks.len() == 2 && clocks[0] <= clocks[1], "{clocks:?}");
+        let challenge = ToJoining::Challenge("theirs".to_owned());
+        let good = configuration(&token(), [NONCE, "theirs", "lab = 1"]);
+        let (answers, end) = hear(&[challenge, ToJoining::Clock, ToJoining::Clock, good]);
+        assert_eq!(end.as_deref(), Ok("lab = 1"));
+        let proof = token().sign(AS_DAEMON, &[NONCE, "theirs"]);
+        assert_eq!(answers[0], FromJoining::Proof(proof));
+        assert!(matches!(answers[1..], [FromJoining::Clock(a), FromJoining::Clock(b)] if a <= b));
+    }
+
+    #[test]
+    fn what_listens_without_the_token_configures_nothing_and_never_sees_it() {
+        let challenge = || ToJoining::Challenge("theirs".to_owned());
+        let stranger = Token::new("guess");
+        for (lines, what) in [
+            (vec![configuration(&token(), [NONCE, "", "lab = 1"])], "no challenge"),
+            (
+                vec![challenge(), configuration(&stranger, [NONCE, "theirs", "lab = 1"])],
+                "another token",
+            ),
+            (
+                vec![challenge(), configuration(&token(), ["old", "theirs", "lab = 1"])],
+                "a proof of another session",
+            ),
+            (
+                vec![challenge(), configuration(&token(), [NONCE, "theirs", "lab = 2"])],
+                "another text",
+            ),
+        ] {
+            let (answers, end) = hear(&lines);
+            assert!(end.is_err_and(|why| why.contains("does not have the token")), "{what}");
+            let said = serde_json::to_string(&answers).expect("plain data");
+            assert!(!said.contains(token().text()), "{what}");
+        }
+        let (_, end) = hear(&[challenge(), challenge()]);
+        assert_eq!(end, Err("a second challenge".to_owned()), "one proof a connection");
     }
 
     #[test]
     fn a_launcher_that_refuses_goes_away_or_talks_nonsense_is_an_error_in_words() {
-        let refusal = |words: &[u8]| {
-            let error = await_configuration(&mut &words[..], &mut Vec::new());
-            error.expect_err("nothing to be").to_string()
-        };
-        assert_eq!(refusal(b"{\"refused\":\"the token is wrong\"}\n"), "the token is wrong");
-        assert_eq!(refusal(b""), "the launcher closed the connection");
-        assert!(refusal(b"welcome\n").contains("welcome"));
+        let refused = ToJoining::Refused("no process 7\u{1b}[2J".to_owned());
+        assert_eq!(hear(&[refused]).1, Err("no process 7\\u{1b}[2J".to_owned()));
+        let closed = hear(&[]).1.expect_err("nothing to be");
+        assert!(closed.starts_with("the launcher closed the connection"), "{closed}");
+        let nonsense =
+            await_configuration(&mut &b"welcome\n"[..], &mut Vec::new(), &token(), NONCE);
+        assert!(nonsense.expect_err("nothing to be").to_string().contains("welcome"));
     }
 }

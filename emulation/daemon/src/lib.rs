@@ -36,11 +36,13 @@ use emulation::wiring::NodeKind;
 use error::Context;
 use nix::sys::prctl::{set_name, set_pdeathsig};
 use nix::sys::signal::{SigHandler, Signal, signal};
+use privileges::Scope;
 use proto::device::Device;
 use serde::de::DeserializeOwned;
 use session::{Ending, serve};
 use std::io::{BufRead, BufReader, Write};
 use std::process::ExitCode;
+use token::Token;
 
 /// Success.
 const DONE: u8 = 0;
@@ -90,7 +92,7 @@ fn start(kind: NodeKind, arguments: Arguments, make: Make<'_>) -> Exit {
     if let Some(address) = arguments.join {
         let token = std::env::var(join::TOKEN_VARIABLE).unwrap_or_default();
         let process = arguments.process.unwrap_or_default();
-        let joined = join::join(&address, process, token, arguments.admin);
+        let joined = join::join(&address, process, &Token::new(&token), arguments.admin);
         let (config, commands, replies) = joined.map_err(|error| (DIED, error))?;
         return host(kind, config, make, commands, replies);
     }
@@ -110,8 +112,7 @@ fn host(
 ) -> Exit {
     let bad = |error| (BAD_INPUT, error);
     let devices = config.make_devices(kind, make).map_err(bad)?;
-    let recorder = config.make_recorder().map_err(bad)?;
-    match serve(config, devices, recorder, commands, replies) {
+    match serve(config, devices, Scope::Process, commands, replies) {
         Ending::Reported => Ok(DONE),
         Ending::LauncherGone => Ok(INTERRUPTED),
         Ending::Failed(error) => Err((DIED, error)),

@@ -4,17 +4,29 @@
 //! any right, except that the data plane sets its real-time priority once, when it starts.
 
 mod calls;
+mod files;
+
+pub use calls::Scope;
 
 use crate::error::{Context, DaemonError};
 pub use caps::Capability;
 use caps::errors::CapsError;
 use caps::{CapSet, CapsHashSet};
 use std::os::fd::RawFd;
+use std::path::Path;
 
 /// The names of those of `rights` that the calling thread does not have, for example `CAP_NET_RAW`.
 pub fn missing(rights: &[Capability]) -> Vec<String> {
     let has = |right| caps::has_cap(None, CapSet::Effective, right).unwrap_or(false);
     rights.iter().filter(|right| !has(**right)).map(Capability::to_string).collect()
+}
+
+/// The names of the capabilities in a mask of the kernel, by number.
+pub fn names(mask: u64) -> Vec<String> {
+    let mut all: Vec<Capability> = caps::all().into_iter().collect();
+    all.sort_by_key(Capability::index);
+    let held = all.into_iter().filter(|right| mask & right.bitmask() != 0);
+    held.map(|right| right.to_string()).collect()
 }
 
 /// The rights to set real-time priority and to lock memory.
@@ -23,17 +35,30 @@ const FOR_THE_DATA_PLANE: [Capability; 3] =
 
 /// Reduces this process's rights to those that the start of the data plane needs, and blocks every way to more: no
 /// program that this process might start gets a right that it does not have, and the kernel refuses to start one
-/// ([`calls`]). Only the sockets `rebound` can be bound again, which needs no right.
+/// ([`calls`]). Only the sockets `rebound` can be bound again, which needs no right, and only files below `folders` can be
+/// changed ([`files`]). Prints what this kernel cannot do.
+///
+/// Call it before other threads start: they inherit what the calling thread has.
 ///
 /// # Errors
 /// If the kernel refuses.
-pub(crate) fn shrink(rebound: &[RawFd]) -> Result<(), DaemonError> {
+pub(crate) fn shrink(
+    rebound: &[RawFd],
+    folders: &[&Path],
+    scope: Scope,
+) -> Result<(), DaemonError> {
     const STEP: &str = "cannot give up rights";
     nix::sys::prctl::set_no_new_privs().context("no_new_privs").context(STEP)?;
     // Without CAP_SETPCAP the bounding set stays, which no_new_privs has made harmless.
     let _ = caps::clear(None, CapSet::Bounding);
     keep(&FOR_THE_DATA_PLANE).context("capset").context(STEP)?;
-    calls::refuse(rebound).context("seccomp").context(STEP)
+    if !files::confine(folders).context("landlock").context(STEP)? {
+        eprintln!("this kernel has no Landlock: the daemon may change every file of its user");
+    }
+    if !calls::refuse(rebound, scope).context("seccomp").context(STEP)? {
+        eprintln!("this kernel has no seccomp filters: the daemon may make every system call");
+    }
+    Ok(())
 }
 
 /// Gives up all rights of the calling thread, which is always permitted.
@@ -67,7 +92,7 @@ mod tests {
     fn a_thread_that_gives_up_its_rights_has_none_and_others_keep_theirs() {
         let before = status("CapEff");
         let inside = std::thread::spawn(|| {
-            shrink(&[]).expect("dropping rights is always permitted");
+            shrink(&[], &[], Scope::Thread).expect("dropping rights is always permitted");
             let left = status("CapEff");
             drop_all();
             let none = ["CapEff", "CapPrm", "CapInh", "CapAmb"].map(status);

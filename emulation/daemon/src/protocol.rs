@@ -10,9 +10,12 @@ use emulation::recorder::snapshot::BinSnapshot;
 use emulation::timer::Priority;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use std::io::{self, Write};
+use std::io::{self, BufRead, Read, Write};
 use std::net::SocketAddr;
 use std::num::NonZeroU64;
+
+/// Octets of the longest line to a daemon: the configuration of a lab of some ten thousand nodes.
+pub const LINE_MAX: u64 = 64 << 20;
 
 /// From daemon to launcher, on the daemon's standard output.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -84,6 +87,20 @@ pub fn write_line(mut to: impl Write, message: &impl Serialize) -> io::Result<()
     to.flush()
 }
 
+/// Reads one line of at most `octets_max`; none at the end.
+///
+/// # Errors
+/// Those of the system, or if the line is longer.
+pub fn next_line(from: &mut impl BufRead, octets_max: u64) -> io::Result<Option<String>> {
+    let mut line = String::new();
+    let read = from.by_ref().take(octets_max).read_line(&mut line)?;
+    if read as u64 == octets_max && !line.ends_with('\n') {
+        let reason = format!("a line of more than {octets_max} octets");
+        return Err(io::Error::new(io::ErrorKind::InvalidData, reason));
+    }
+    Ok((read > 0).then_some(line))
+}
+
 /// Parses one line.
 ///
 /// # Errors
@@ -96,6 +113,17 @@ pub fn read_line<T: DeserializeOwned>(line: &str) -> Result<T, DaemonError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_line_without_an_end_is_an_error_and_not_memory() {
+        let mut text = &b"one\ntwo\nthree"[..];
+        let mut next = || next_line(&mut text, 4).map_err(|error| error.kind());
+        assert_eq!(next(), Ok(Some("one\n".to_owned())));
+        assert_eq!(next(), Ok(Some("two\n".to_owned())));
+        assert_eq!(next(), Err(io::ErrorKind::InvalidData));
+        assert_eq!(next_line(&mut &b""[..], 4).expect("no error"), None);
+        assert_eq!(next_line(&mut &b"end"[..], 4).expect("no error").as_deref(), Some("end"));
+    }
 
     #[test]
     fn messages_survive_the_journey_and_nonsense_is_quoted() {

@@ -3,10 +3,10 @@
 mod data_plane;
 
 use super::admin::{self, AdminHandle, AdminServer, AdminSockets, OrderReceiver, ProcessInfo};
-use super::protocol::{Hello, ToDaemon, ToLauncher, read_line, write_line};
+use super::protocol::{Hello, LINE_MAX, ToDaemon, ToLauncher, next_line, read_line, write_line};
 use crate::config::DaemonConfig;
 use crate::error::{Context, DaemonError, with_sources};
-use crate::privileges;
+use crate::privileges::{self, Scope};
 use crate::sockets;
 use data_plane::DataPlane;
 use emulation::cable::exchange::Sockets;
@@ -86,15 +86,15 @@ struct Hosted {
     fed: Vec<FedFrame>,
 }
 
-/// Runs a daemon whose standard input is `commands` and whose standard output is `replies`.
+/// Runs a daemon, whose rights `scope` gives up, whose standard input is `commands` and whose standard output is `replies`.
 pub fn serve(
     config: DaemonConfig,
     devices: Vec<Box<dyn Device>>,
-    recorder: Recorder,
+    scope: Scope,
     commands: impl BufRead + Send + 'static,
     mut replies: impl Write,
 ) -> Ending {
-    let prepared = prepare(config, devices, recorder);
+    let prepared = prepare(config, devices, scope);
     let ended = prepared.and_then(|hosted| converse(hosted, commands, &mut replies));
     ended.unwrap_or_else(|error| {
         // If this fails, the launcher has gone away.
@@ -107,13 +107,15 @@ pub fn serve(
 fn prepare(
     config: DaemonConfig,
     devices: Vec<Box<dyn Device>>,
-    recorder: Recorder,
+    scope: Scope,
 ) -> Result<Hosted, DaemonError> {
     let sockets = sockets::open(&config).context("no socket")?;
     let admin = config.admin.as_ref().map(|admin| AdminSockets::open(admin, config.bind));
     let admin = admin.transpose().context("no socket for administration")?;
-    // Nothing after this needs a right, in particular not the handling of what sockets receive.
-    privileges::shrink(&sockets.rebound())?;
+    // Nothing after this needs a right, in particular not the handling of what sockets receive. No thread runs before
+    // this: that of a capture starts with the recorder.
+    privileges::shrink(&sockets.rebound(), &config.folders(), scope)?;
+    let recorder = config.make_recorder()?;
     let fed = config.fed()?;
     Ok(Hosted { config, devices, sockets, admin, recorder, fed })
 }
@@ -224,11 +226,10 @@ fn launch(
     spawned.map(|_| admin).context("no thread")
 }
 
-fn read_commands(commands: impl BufRead + Send + 'static, events: SyncSender<SessionEvent>) {
+fn read_commands(mut commands: impl BufRead + Send + 'static, events: SyncSender<SessionEvent>) {
     thread::spawn(move || {
         privileges::drop_all();
-        for line in commands.lines() {
-            let Ok(line) = line else { break };
+        while let Ok(Some(line)) = next_line(&mut commands, LINE_MAX) {
             let command = match read_line(&line) {
                 Ok(command) => SessionEvent::Command(command),
                 Err(error) => SessionEvent::Failed(error),

@@ -43,8 +43,7 @@ impl Daemon {
         let (commands_out, commands) = pipe().expect("a pipe");
         let (replies, replies_in) = pipe().expect("a pipe");
         let thread = std::thread::spawn(move || {
-            let recorder = config.make_recorder().expect("nothing to capture");
-            serve(config, devices, recorder, BufReader::new(commands_out), replies_in)
+            serve(config, devices, Scope::Thread, BufReader::new(commands_out), replies_in)
         });
         Daemon { commands: Some(commands), replies: BufReader::new(replies).lines(), thread }
     }

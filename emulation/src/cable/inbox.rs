@@ -6,12 +6,16 @@ use super::sequence::{Arrival, SequenceWindow};
 use super::shim::{SendingEnd, Shim, ShimError};
 use super::{FrameTally, is_link_local};
 use proto::frame::{Frame, FramePool};
-use proto::units::Instant;
+use proto::units::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
 /// Octets of the longest frame. Jumbo Ethernet frames and 4096-octet InfiniBand packets are shorter.
 pub(crate) const FRAME_MAX: usize = 16_384;
+
+/// How far a stamp may be ahead of the worker's last look at the clock: far more than any transmission and any sleep
+/// last, far less than for ever.
+pub(crate) const BELIEVED_AHEAD: Duration = Duration::from_us(10_000_000);
 
 /// Datagrams and records that were refused, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,6 +46,9 @@ pub struct Rejected {
     /// Frames that need an offload that is not implemented.
     #[serde(default)]
     pub unfinished: u64,
+    /// Records whose stamp is too far in the future.
+    #[serde(default)]
+    pub future: u64,
 }
 
 impl Rejected {
@@ -62,10 +69,9 @@ impl Rejected {
 
     /// The sum of all reasons.
     pub const fn total(&self) -> u64 {
-        let headers =
-            self.magic + self.version + self.kind + self.epoch + self.secret + self.link;
+        let headers = self.magic + self.version + self.kind + self.epoch + self.secret + self.link;
         let lengths = self.truncated + self.oversize + self.trailing;
-        self.foreign + headers + lengths + self.unfinished
+        self.foreign + headers + lengths + self.unfinished + self.future
     }
 }
 
@@ -127,6 +133,8 @@ pub struct Inbox {
     pub rejected: Rejected,
     /// Sequence numbers missing so far, on all lines together.
     pub lost: u64,
+    /// Later stamps are not believed.
+    pub latest_stamp: Instant,
     /// The run has stopped: frames that still arrive were on the cable at the stop.
     pub draining: bool,
 }
@@ -141,6 +149,7 @@ impl Inbox {
             states: vec![LineState::default(); lines],
             rejected: Rejected::default(),
             lost: 0,
+            latest_stamp: Instant::ZERO + BELIEVED_AHEAD,
             draining: false,
         }
     }
@@ -216,6 +225,10 @@ impl Inbox {
                 self.rejected.link += 1;
                 continue;
             };
+            if shim.stamp > self.latest_stamp {
+                self.rejected.future += 1;
+                continue;
+            }
             if self.judge(&line, &shim, octets) {
                 let mut copy = pool.take();
                 copy.extend_from_slice(octets);

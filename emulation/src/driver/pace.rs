@@ -29,6 +29,8 @@ const TICK_BARE_THOUSANDTHS: u64 = 20;
 /// Limit of running ahead as a share of the shortest frame time, in thousandths. On a long cable a larger lead
 /// than two overcommitted ticks gains nothing, and fidelity judges lateness against it.
 const AHEAD_THOUSANDTHS: u64 = 250;
+/// Transmissions, of full frames, that a single cable may announce ahead of time; longer frames exist.
+const LEAD_FRAMES: u64 = 4;
 
 /// Whether `processes` processes are more than two a core of this host.
 pub(crate) fn is_overcommitted(processes: usize) -> bool {
@@ -53,8 +55,9 @@ pub struct Pace {
     tick_ns: u64,
     /// How far the worker runs ahead of wall time, in fabric time.
     ahead: Duration,
-    /// All frames from outside this process come by one cable.
-    has_one_line: bool,
+    /// If all frames from outside this process come by one cable: how far beyond `ahead` the worker follows their
+    /// arrivals. No honest stamp is further in the future than the end of a transmission that has begun.
+    lead: Option<Duration>,
 }
 
 impl Pace {
@@ -72,15 +75,17 @@ impl Pace {
         let ahead_max = share(if stamped { AHEAD_THOUSANDTHS } else { 0 });
         let ahead = delays.min().map_or(ahead_max, |delay| delay.min(ahead_max));
         let tick_ns = u64::try_from(clock.wall(share(tick)).as_nanos()).unwrap_or(u64::MAX).max(1);
-        let has_one_line = lines.all_outgoing().count() == 1;
-        Pace { tick_ns, ahead, has_one_line }
+        let mut all = lines.all_outgoing();
+        let only = all.next().filter(|_| all.next().is_none());
+        let lead = only.map(|line| line.delay + line.frame_time * LEAD_FRAMES);
+        Pace { tick_ns, ahead, lead }
     }
 
     /// The instant up to which steps may be executed at `now`, when sockets have delivered arrivals up to
     /// `latest_arrival`.
     pub fn horizon(&self, now: Instant, latest_arrival: Instant) -> Instant {
         let ahead = now + self.ahead;
-        if self.has_one_line { ahead.max(latest_arrival) } else { ahead }
+        self.lead.map_or(ahead, |lead| ahead.max(latest_arrival.min(ahead + lead)))
     }
 
     /// When to wake, in nanoseconds of wall time: for a departure at `departure`, or for any other step at
@@ -93,7 +98,7 @@ impl Pace {
 
     /// Until when frames may wait in a socket that was just found readable, in nanoseconds of wall time.
     pub(crate) fn read_by_ns(&self, now_ns: u64) -> u64 {
-        if self.has_one_line {
+        if self.lead.is_some() {
             return now_ns;
         }
         now_ns.div_ceil(self.tick_ns).saturating_mul(self.tick_ns)
@@ -110,7 +115,7 @@ mod tests {
     const CLOCK: Clock = Clock::new(0, NonZeroU64::MIN);
 
     fn pace(ahead_ns: u64) -> Pace {
-        Pace { tick_ns: 60, ahead: Duration::from_ns(ahead_ns), has_one_line: false }
+        Pace { tick_ns: 60, ahead: Duration::from_ns(ahead_ns), lead: None }
     }
 
     fn at(ns: u64) -> Instant {
@@ -177,9 +182,13 @@ mod tests {
 
     #[test]
     fn a_single_cable_is_followed_as_far_as_it_was_heard() {
-        let single = Pace { has_one_line: true, ..pace(10) };
+        let single = Pace { lead: Some(Duration::from_ns(1_000)), ..pace(10) };
         assert_eq!(single.horizon(at(100), at(500)), at(500));
         assert_eq!(single.horizon(at(100), at(50)), at(110));
         assert_eq!(pace(10).horizon(at(100), at(500)), at(110));
+        assert_eq!(single.horizon(at(100), Instant::NEVER), at(1_110), "a stamp of 2^64 - 1 ps");
+        let lead = |delays: &[u64]| Pace::new(&CLOCK, &lines(delays), true, false).lead;
+        assert_eq!(lead(&[200]), Some(Duration::from_ns(4_200)));
+        assert_eq!(lead(&[200, 200]), None);
     }
 }

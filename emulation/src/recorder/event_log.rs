@@ -199,7 +199,8 @@ impl RecordedEvents {
             *counts.entry((at, name)).or_default().entry(place).or_default() += 1;
         }
         for ((at, kind), mut bins) in counts {
-            let before = merged.folded.iter().position(|folded| folded.at == at && folded.kind == kind);
+            let before =
+                merged.folded.iter().position(|folded| folded.at == at && folded.kind == kind);
             if let Some(place) = before {
                 let folded = merged.folded.swap_remove(place);
                 folded.counts.iter().for_each(|(at, n)| *bins.entry(at).or_default() += n);

@@ -59,7 +59,8 @@ impl Recording {
 /// The readings of all workers in the order of nodes.
 fn by_node(nodes: &[Vec<usize>], readings: Vec<Vec<DeviceReading>>) -> Vec<DeviceReading> {
     let named = nodes.iter().flatten().zip(readings.into_iter().flatten());
-    let mut all: Vec<(usize, DeviceReading)> = named.map(|(node, reading)| (*node, reading)).collect();
+    let mut all: Vec<(usize, DeviceReading)> =
+        named.map(|(node, reading)| (*node, reading)).collect();
     all.sort_by_key(|(node, _)| *node);
     all.into_iter().map(|(_, reading)| reading).collect()
 }

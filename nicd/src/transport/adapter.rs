@@ -1,6 +1,6 @@
 //! The channel adapter: its state, the messages posted to it, and its timers.
 
-use crate::config::{NicConfig, QueuePairOrder, Target};
+use crate::config::{Arrivals, NicConfig, QueuePairOrder, Target};
 use crate::counters::{Latencies, Total, Totals};
 use crate::pacer::Pacer;
 use crate::pacer::group::Outputs;
@@ -100,8 +100,11 @@ impl ChannelAdapter {
         }
     }
 
-    /// Posts a message.
+    /// Posts a message, unless the send queue of its connection is full.
     pub fn post(&mut self, request: &WorkRequest) {
+        if self.is_send_queue_full(request) {
+            return self.totals.count(Total::SendQueueFull);
+        }
         let message = Message {
             posted: request.at,
             sequence: self.posted,
@@ -126,6 +129,23 @@ impl ChannelAdapter {
             None => self.create_queue_pair(class, peer, request.at),
         };
         self.post_to_queue_pair(index, message);
+    }
+
+    /// Whether a message must not be posted. Backlogs and scripts are never refused: they post what earlier messages
+    /// allow, so their queues are bounded, and they would wait for ever.
+    fn is_send_queue_full(&self, request: &WorkRequest) -> bool {
+        let Some(max) = self.config.send_queue_max else { return false };
+        let item = &self.config.traffic[usize::from(request.item)];
+        let is_open_loop =
+            item.arrivals != Arrivals::Backlog && !matches!(item.to, Target::Script(_));
+        let open = match self.connections.find(request.class, request.to) {
+            Some(Connection::QueuePair(index)) => {
+                self.queue_pairs[index as usize].requester.open_messages()
+            }
+            Some(Connection::Pending(index)) => self.pending.get(index).messages.len(),
+            None => 0,
+        };
+        is_open_loop && open >= max as usize
     }
 
     fn post_to_queue_pair(&mut self, index: u32, message: Message) {

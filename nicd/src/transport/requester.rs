@@ -171,6 +171,11 @@ impl Requester {
         self.messages = messages;
     }
 
+    /// Messages that are posted and not complete.
+    pub fn open_messages(&self) -> usize {
+        self.messages.len()
+    }
+
     /// The next packet, if one may be sent.
     pub fn next_packet(&self) -> Option<Packet> {
         let message = *self.messages.get(self.cursor)?;

@@ -39,6 +39,7 @@ fn workload(traffic: Vec<TrafficConfig>) -> Workload {
         rnr_timer: Duration::ZERO,
         receive_depth: 0,
         receive_refill: Duration::ZERO,
+        send_queue_max: None,
         wire: Encapsulation::Infiniband,
         cnp_body: CnpBody::Reserved16,
         sl2vl: vec![0; 16],

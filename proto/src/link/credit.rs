@@ -16,7 +16,9 @@
 //! delays credits for long. The standard leaves the time of other updates to the implementation: here
 //! the port announces a limit that rose by a full frame as soon as the peer has used half of the last
 //! announced credits. A receiver that keeps up then sends few flow-control packets; one that is nearly
-//! full sends one for every frame that leaves its buffer.
+//! full sends one for every frame that leaves its buffer. If the buffer is empty and the peer has credit
+//! for less than a full frame, the port announces any rise: no frame is left whose departure could raise
+//! the limit further, and the peer may wait for exactly these blocks.
 
 use crate::ids::VirtualLane;
 use crate::units::{BitRate, Bytes, Duration, Instant};
@@ -93,12 +95,13 @@ impl Lane {
         (self.adjusted_blocks_received + self.free.min(OFFER_MAX) as u16) % MODULUS
     }
 
-    /// Schedules an announcement if the limit has risen by `rise` blocks and at most `plenty` blocks of the
-    /// announced credit are left.
-    fn consider_announcing(&mut self, rise: u16, plenty: u16, at: Instant) {
+    /// Schedules an announcement at `at` if the limit has risen far enough and the peer may need it.
+    fn consider_announcing(&mut self, rule: AnnounceRule, at: Instant) {
         let risen = (self.limit() + MODULUS - self.limit_announced) % MODULUS;
         let left = (self.limit_announced + MODULUS - self.adjusted_blocks_received) % MODULUS;
-        if risen >= rise && risen <= OFFER_MAX as u16 && left <= plenty {
+        let is_last = self.free == self.capacity && left < rule.full_frame;
+        let rise = if is_last { 1 } else { rule.full_frame };
+        if (rise..=OFFER_MAX as u16).contains(&risen) && left <= rule.plenty {
             self.due_since.get_or_insert(at);
         }
     }
@@ -109,15 +112,23 @@ impl Lane {
     }
 }
 
+/// When a risen limit is announced before the refresh.
+#[derive(Clone, Copy, Debug)]
+struct AnnounceRule {
+    /// Blocks of a full frame: the rise that is announced at once,
+    full_frame: u16,
+    /// unless the peer has more than this many blocks left.
+    plenty: u16,
+}
+
 /// Both directions of credit flow control at one port: transmit credits and receive buffer.
 #[derive(Clone, Debug)]
 pub struct CreditFlow {
     state: LinkState,
     lanes: Vec<Lane>,
-    /// The port announces a rise of the limit by so many blocks at once,
-    announce_rise: u16,
-    /// unless the peer has more than this many blocks left.
-    plenty: u16,
+    announce: AnnounceRule,
+    /// Blocks that FCTBS counted and no accepted packet brought.
+    blocks_lost: u64,
     refresh: Duration,
     watchdog: Duration,
     next_timeout: Instant,
@@ -159,8 +170,11 @@ impl CreditFlow {
         CreditFlow {
             state: LinkState::Initialize,
             lanes: vec![lane; usize::from(lanes)],
-            announce_rise: (blocks(full_frame).min(capacity).max(1)) as u16,
-            plenty: (capacity / 2).max(2 * blocks(full_frame)).min(OFFER_MAX) as u16,
+            announce: AnnounceRule {
+                full_frame: blocks(full_frame).clamp(1, OFFER_MAX) as u16,
+                plenty: (capacity / 2).max(2 * blocks(full_frame)).min(OFFER_MAX) as u16,
+            },
+            blocks_lost: 0,
             refresh: symbol * Self::REFRESH_SYMBOLS,
             watchdog: symbol * Self::WATCHDOG_SYMBOLS,
             next_timeout: now,
@@ -205,7 +219,6 @@ impl CreditFlow {
     /// Receive: reserves buffer for a packet that arrived at `at`; false, and no effect, if the buffer is
     /// full.
     pub fn admit(&mut self, lane: VirtualLane, size: Bytes, at: Instant) -> bool {
-        let (announce_rise, plenty) = (self.announce_rise, self.plenty);
         let lane = &mut self.lanes[lane.index()];
         let n = blocks(size);
         if n > lane.free {
@@ -214,23 +227,28 @@ impl CreditFlow {
         lane.free -= n;
         lane.adjusted_blocks_received =
             ((u32::from(lane.adjusted_blocks_received) + n) % u32::from(MODULUS)) as u16;
-        lane.consider_announcing(announce_rise, plenty, at);
+        lane.consider_announcing(self.announce, at);
         true
     }
 
     /// Receive: a packet of `size` left the buffer of `lane` at `at`.
     pub fn release(&mut self, lane: VirtualLane, size: Bytes, at: Instant) {
-        let (announce_rise, plenty) = (self.announce_rise, self.plenty);
         let lane = &mut self.lanes[lane.index()];
         lane.free += blocks(size);
         assert!(lane.free <= lane.capacity, "a packet releases buffer that it occupies");
-        lane.consider_announcing(announce_rise, plenty, at);
+        lane.consider_announcing(self.announce, at);
     }
 
     /// Receive: octets of buffer in use on `lane`.
     pub fn in_use(&self, lane: VirtualLane) -> Bytes {
         let lane = &self.lanes[lane.index()];
         block_octets(lane.capacity - lane.free)
+    }
+
+    /// Receive: blocks that the peer sent and this port did not accept, by the peer's own count (FCTBS): lost on
+    /// the line, or discarded here.
+    pub fn blocks_lost(&self) -> u64 {
+        self.blocks_lost
     }
 
     /// Receive: octets of buffer of each lane.
@@ -258,7 +276,14 @@ impl CreditFlow {
         lane.watchdog = watchdog;
         lane.received_init = true;
         lane.received_normal |= !initializing;
-        lane.adjusted_blocks_received = packet.fctbs % MODULUS;
+        let fctbs = packet.fctbs % MODULUS;
+        let missing = (fctbs + MODULUS - lane.adjusted_blocks_received) % MODULUS;
+        lane.adjusted_blocks_received = fctbs;
+        if missing != 0 && self.state != LinkState::Initialize {
+            // The limit rises by the lost blocks; the peer waits for them.
+            self.blocks_lost += if missing <= OFFER_MAX as u16 { u64::from(missing) } else { 0 };
+            lane.consider_announcing(self.announce, arrived);
+        }
         let was_shut = lane.remaining(1) > OFFER_MAX as u16;
         if packet.fccl != lane.credit_limit {
             lane.credit_limit = packet.fccl % MODULUS;

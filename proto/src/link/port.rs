@@ -26,6 +26,9 @@ mod receive;
 mod state;
 mod transmit;
 
+/// Blocks that the peer sent and this port did not accept, by the peer's own count.
+const BLOCKS_LOST: &str = "credit_blocks_lost";
+
 /// The next frame of a lane, as its owner offers it.
 #[derive(Clone, Copy, Debug)]
 pub struct Head<Offer> {
@@ -315,8 +318,11 @@ impl LinkPort {
     /// Replaces `named` by the totals that have only an operators' name.
     pub fn read_named(&self, now: Instant, named: &mut Vec<(String, u64)>) {
         named.clear();
-        if let FlowControl::Pause(pause) = &self.flow {
-            pause.flow.read(now, named);
+        match &self.flow {
+            FlowControl::Credit(credit) => {
+                named.push((BLOCKS_LOST.to_owned(), credit.flow.blocks_lost()));
+            }
+            FlowControl::Pause(pause) => pause.flow.read(now, named),
         }
     }
 

@@ -77,6 +77,9 @@ impl ParseError {
             ("VCRC", Reason::Check { .. }) => DropReason::Vcrc,
             ("ICRC", Reason::Check { .. }) => DropReason::Icrc,
             (_, Reason::Length { .. }) => DropReason::PacketLength,
+            ("LRH", Reason::Version(_)) => DropReason::LinkVersion,
+            ("BTH", Reason::Version(_)) => DropReason::TransportVersion,
+            ("GRH", Reason::Version(_) | Reason::Illegal(_)) => DropReason::GlobalHeader,
             _ => DropReason::Malformed,
         }
     }

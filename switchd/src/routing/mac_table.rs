@@ -2,8 +2,10 @@
 //!
 //! A table by adapter number serves the addresses of the plan; several ports of one adapter are
 //! alternatives in the order of their routes. Foreign addresses are learned from source addresses and age
-//! out. A frame for an unknown address or a group is flooded to all other ports. There is no spanning tree,
-//! so a rate limit per port bounds flooding in loops.
+//! out. Every port has the same part of the table, so that a flood of addresses at one port displaces no address
+//! of another; and a frame looks at a few old entries at most, however full the table is. A frame for an unknown
+//! address or a group is flooded to all other ports. There is no spanning tree, so a rate limit per port bounds
+//! flooding in loops.
 //!
 //! Source: IEEE 802.1Q, 8.6 (forwarding), 8.7 (learning), 8.8 (the filtering database).
 
@@ -13,7 +15,7 @@ use proto::counters::DropReason;
 use proto::ids::{Address, Lid, PortNumber};
 use proto::units::Instant;
 use proto::wire::ethernet::{MacAddress, plan};
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 /// 01-80-C2-00-00-00 to -0F are never forwarded. Source: IEEE 802.1Q, table 8-1.
 const RESERVED: u64 = 0x0180_c200_0000;
@@ -23,6 +25,21 @@ const RESERVED: u64 = 0x0180_c200_0000;
 struct Learned {
     port: PortNumber,
     seen: Instant,
+}
+
+/// Old entries that a frame looks at to make room for its source.
+const LOOKS: usize = 4;
+
+/// The part of the table that one port has.
+#[derive(Clone, Debug, Default)]
+struct Share {
+    /// Addresses learned at this port, those looked at longest ago first. An address that has moved to another port
+    /// stays here until it is looked at.
+    addresses: VecDeque<MacAddress>,
+    /// Addresses learned at this port.
+    count: usize,
+    /// Frames whose source was not learned, because the part was full.
+    unlearned: u64,
 }
 
 /// The flooding of one port.
@@ -40,6 +57,10 @@ pub struct MacTable {
     /// By adapter number; empty without a route.
     planned: Vec<Vec<PortNumber>>,
     learned: HashMap<MacAddress, Learned>,
+    /// By port.
+    shares: Vec<Share>,
+    /// Addresses that one port may have learned.
+    share_max: usize,
     ports: Vec<PortNumber>,
     /// By port.
     floods: Vec<Flood>,
@@ -64,6 +85,8 @@ impl MacTable {
             numbers: *numbers,
             planned,
             learned: HashMap::new(),
+            shares: vec![Share::default(); ports],
+            share_max: numbers.learned_max / ports.max(1),
             ports: (0..ports).map(PortNumber::from_index).collect(),
             floods: vec![Flood::default(); ports],
         }
@@ -75,20 +98,48 @@ impl MacTable {
         adapter.is_some_and(|adapter| !self.ports_to(adapter).is_empty())
     }
 
-    /// Learns the port of a foreign address. A full table drops aged entries first; without any it learns
-    /// nothing.
+    /// Learns the port of a foreign address, unless the part of the port is full of addresses that have not aged.
     fn learn(&mut self, source: MacAddress, port: PortNumber, now: Instant) {
         if source.is_group() || self.is_planned(source) {
             return;
         }
-        if self.learned.len() >= self.numbers.learned_max && !self.learned.contains_key(&source) {
-            let age = self.numbers.age;
-            self.learned.retain(|_, entry| now.since(entry.seen) <= age);
-            if self.learned.len() >= self.numbers.learned_max {
-                return;
+        if let Some(entry) = self.learned.get_mut(&source).filter(|entry| entry.port == port) {
+            entry.seen = now;
+            return;
+        }
+        if !self.make_room(port, now) {
+            self.shares[port.index()].unlearned += 1;
+            return;
+        }
+        let share = &mut self.shares[port.index()];
+        share.addresses.push_back(source);
+        share.count += 1;
+        if let Some(before) = self.learned.insert(source, Learned { port, seen: now }) {
+            self.shares[before.port.index()].count -= 1;
+        }
+    }
+
+    /// Whether the part of `port` has room for an address. Looks at a few of its entries and drops the aged ones.
+    fn make_room(&mut self, port: PortNumber, now: Instant) -> bool {
+        let share = &mut self.shares[port.index()];
+        for _ in 0..LOOKS.min(share.addresses.len()) {
+            // Entries of addresses that have moved away are dropped even if there is room: they take memory.
+            if share.count < self.share_max && share.addresses.len() < 2 * self.share_max {
+                break;
+            }
+            let Some(address) = share.addresses.pop_front() else { break };
+            match self.learned.get(&address).filter(|entry| entry.port == port) {
+                None => {}
+                Some(entry) if now.since(entry.seen) <= self.numbers.age => {
+                    share.addresses.push_back(address);
+                }
+                Some(_) => {
+                    self.learned.remove(&address);
+                    share.count -= 1;
+                }
             }
         }
-        self.learned.insert(source, Learned { port, seen: now });
+        share.count < self.share_max && share.addresses.len() < 2 * self.share_max
     }
 
     /// Looks up an address outside the plan.
@@ -147,9 +198,12 @@ impl Table for MacTable {
         if flooded > 0 {
             named.push(("flooded_packets".to_owned(), flooded));
         }
-        let here = self.learned.values().filter(|entry| entry.port == port).count();
-        if here > 0 {
-            named.push(("learned_addresses".to_owned(), here as u64));
+        let Share { count, unlearned, .. } = self.shares[port.index()];
+        if count > 0 {
+            named.push(("learned_addresses".to_owned(), count as u64));
+        }
+        if unlearned > 0 {
+            named.push(("unlearned_packets".to_owned(), unlearned));
         }
     }
 }

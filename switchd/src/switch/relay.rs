@@ -63,16 +63,25 @@ impl Switch {
         if let Admission::Refused(reason) = self.admit(&packet) {
             return self.refuse(packet, outputs, reason);
         }
-        let group = self.groups.iter().position(|copies| *copies == 0).unwrap_or(self.groups.len());
-        if group == self.groups.len() {
-            self.groups.push(0);
-        }
-        self.groups[group] = outputs.len() as u32;
+        // Management packets occupy no input buffer that copies could share.
+        let shares_room = packet.lane != VirtualLane::MANAGEMENT;
+        let group = shares_room.then(|| self.take_group(outputs.len()));
         self.balance.injected += others.len() as u64;
         for output in others {
-            self.enqueue(packet.clone(), *output, Some(group as u32));
+            self.enqueue(packet.clone(), *output, group);
         }
-        self.enqueue(packet, *last, Some(group as u32));
+        self.enqueue(packet, *last, group);
+    }
+
+    /// A free group for so many copies.
+    fn take_group(&mut self, copies: usize) -> u32 {
+        let free = self.groups.iter().position(|copies| *copies == 0);
+        let group = free.unwrap_or(self.groups.len());
+        if free.is_none() {
+            self.groups.push(0);
+        }
+        self.groups[group] = copies as u32;
+        group as u32
     }
 
     /// Appends an admitted packet to its queue at `output`; the congestion point judges it there.

@@ -14,7 +14,7 @@ pub mod monitoring;
 pub mod service;
 
 use super::placement::Hosting;
-use super::{FailureKind, Job, LaunchError, Outcome, Progress, block_on, joined, write_file};
+use super::{FailureKind, Job, LaunchError, Outcome, Progress, block_on, joined};
 use crate::error::OrHost;
 use daemon::token::Token;
 use engine::Docker;
@@ -84,7 +84,8 @@ pub(crate) fn run(
         monitoring: None,
     };
     let path = job.scratch.join("compose.yaml");
-    write_file(&path, file::render(&lab, Engine::Compose, &job.lab.fabric.wiring, &hosting))?;
+    let text = file::render(&lab, Engine::Compose, &job.lab.fabric.wiring, &hosting);
+    monitoring::secret(&path, &text).or_host(format!("cannot write {}", path.display()))?;
     let mut project = docker.create(&id, &path)?;
     let outcome = block_on(async {
         let address = (gateway(subnet), PORT);

@@ -19,8 +19,8 @@ use results::run_directory::{self, Remark, RemarkKind, RunRecord, WriteError, ju
 use results::saturation;
 use results::verdict::{Judgement, Measured, Verdict, judge};
 use scenario::Scenario;
-use scenario::run::Pace;
 use scenario::render::{Lab, render};
+use scenario::run::Pace;
 use scenario::settings::{Origin, Setting};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -182,6 +182,7 @@ fn describe(
         conservation,
         cables: outcome.cables.clone(),
         refused: outcome.refused.clone(),
+        captures: result::captures(&outcome.recordings),
         deadlocks: deadlocks(lab, outcome),
         headroom_alarms: result::headroom_alarms(&lab.fabric, &outcome.recordings),
         fabric_seconds: seconds,

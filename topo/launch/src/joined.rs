@@ -1,8 +1,8 @@
 //! Daemons that join their launcher by TCP: they are authenticated by the lab's token, their clocks are compared
 //! with this one, and they get their configuration. From then on they run like child processes.
 //!
-//! A client without the token gets no answer: it can send one line within a few seconds, and the number of such
-//! clients is bounded.
+//! A client without the token gets a random text and no other answer: it can send two short lines within a few seconds,
+//! and the number of such clients is bounded. The launcher says which clients it refuses, and why.
 
 use super::daemons::configuration::{daemon_config, not_toml};
 use super::daemons::{Cabling, session::Session};
@@ -10,7 +10,7 @@ use super::placement::Hosting;
 use super::processes::{Daemon, DaemonEvent, send_line};
 use super::{Job, LaunchError, Outcome, Progress, interrupt, refuse_attached, refuse_exact};
 use daemon::DaemonConfig;
-use daemon::join::{FromJoining, Join, ToJoining, boot};
+use daemon::join::{AS_DAEMON, AS_LAUNCHER, FromJoining, Join, TOKEN_VARIABLE, ToJoining, boot};
 use daemon::protocol::read_line;
 use daemon::token::Token;
 use emulation::cable::exchange::DATAGRAM_MAX;
@@ -25,6 +25,7 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::task::JoinSet;
+use tokio::time::error::Elapsed;
 use tokio::time::timeout;
 
 /// Time until all daemons must have joined: containers may have to be started on several machines.
@@ -35,6 +36,8 @@ const HELLO_TIMEOUT: Duration = Duration::from_secs(5);
 const LINE_MAX: u64 = 4096;
 /// Unauthenticated clients at once; further ones wait in the kernel's bounded backlog.
 const PENDING_MAX: usize = 64;
+/// Refused clients that are reported one by one; further ones are counted.
+const REPORTED_MAX: u64 = 20;
 /// The number of clock readings; the one with the shortest round trip is used.
 const CLOCK_ROUNDS: usize = 16;
 /// Octets of the headers of IPv4 and UDP.
@@ -45,6 +48,8 @@ const EXTRA_HEADERS: usize = 64;
 /// A daemon that has authenticated itself.
 struct JoinedDaemon {
     join: Join,
+    /// The text that the daemon has signed.
+    challenge: String,
     from: SocketAddr,
     output: BufReader<OwnedReadHalf>,
     commands: OwnedWriteHalf,
@@ -79,7 +84,7 @@ pub(crate) async fn run(
     let (sender, events) = unbounded_channel();
     let mut daemons = Vec::with_capacity(joined.len());
     for daemon in joined {
-        daemons.push(configure(job, &hosting, daemon, sender.clone()).await?);
+        daemons.push(configure(job, &hosting, daemon, token, sender.clone()).await?);
     }
     Session::new(hosting, Cabling::UDP, daemons, events).run(job, |_| {}, progress).await
 }
@@ -93,6 +98,7 @@ async fn accept_all(
     const POLL_INTERVAL: Duration = Duration::from_millis(100);
     let mut slots: Vec<Option<JoinedDaemon>> = (0..count).map(|_| None).collect();
     let mut pending = JoinSet::new();
+    let mut refused = 0;
     let stopwatch = Stopwatch::start();
     while slots.iter().any(Option::is_none) {
         if interrupt::requested() {
@@ -109,21 +115,14 @@ async fn accept_all(
             accepted = listener.accept(), if pending.len() < PENDING_MAX => {
                 // A connection that is gone before it is accepted does no harm.
                 if let Ok((stream, from)) = accepted {
-                    pending.spawn(timeout(HELLO_TIMEOUT, authenticate(stream, from, token.clone())));
+                    let client = authenticate(stream, from, token.clone());
+                    pending.spawn(async move { (from, timeout(HELLO_TIMEOUT, client).await) });
                 }
             }
             Some(ended) = pending.join_next() => {
-                let Ok(Ok(Some(mut daemon))) = ended else { continue };
-                match refusal(&daemon.join, &slots) {
-                    None => {
-                        let slot = daemon.join.process;
-                        slots[slot] = Some(daemon);
-                    }
-                    Some(reason) => {
-                        eprintln!("{} may not join: {reason}", daemon.from);
-                        // A daemon that is gone needs no answer.
-                        let _ = send_line(&mut daemon.commands, &ToJoining::Refused(reason)).await;
-                    }
+                let Ok((from, ended)) = ended else { continue };
+                if let Err(reason) = seat(ended, &mut slots).await {
+                    report_refusal(&mut refused, from, &reason);
                 }
             }
             () = interval(POLL_INTERVAL) => {}
@@ -137,16 +136,62 @@ async fn interval(length: Duration) {
     let _ = timeout(length, std::future::pending::<()>()).await;
 }
 
-/// Reads the first line of a client; none if it does not have the token.
-async fn authenticate(stream: TcpStream, from: SocketAddr, token: Token) -> Option<JoinedDaemon> {
-    stream.set_nodelay(true).ok()?;
-    let (output, commands) = stream.into_split();
+/// Gives a client its place among the daemons.
+///
+/// # Errors
+/// Why it gets none.
+async fn seat(
+    client: Result<Result<JoinedDaemon, String>, Elapsed>,
+    slots: &mut [Option<JoinedDaemon>],
+) -> Result<(), String> {
+    let within = HELLO_TIMEOUT.as_secs();
+    let silent = |_| format!("it did not prove within {within} s that it has the token");
+    let mut daemon = client.map_err(silent)??;
+    if let Some(reason) = refusal(&daemon.join, slots) {
+        // A daemon that is gone needs no answer.
+        let _ = send_line(&mut daemon.commands, &ToJoining::Refused(reason.clone())).await;
+        return Err(reason);
+    }
+    let slot = daemon.join.process;
+    slots[slot] = Some(daemon);
+    Ok(())
+}
+
+/// Prints the refusal of a client, unless there were many.
+fn report_refusal(refused: &mut u64, from: SocketAddr, reason: &str) {
+    *refused += 1;
+    match *refused {
+        1..=REPORTED_MAX => eprintln!("{from} may not join: {reason}"),
+        count if count == REPORTED_MAX + 1 => eprintln!("further refusals are not printed"),
+        _ => {}
+    }
+}
+
+/// Lets a client prove that it has the token.
+///
+/// # Errors
+/// Why it is no daemon of this lab.
+async fn authenticate(
+    stream: TcpStream,
+    from: SocketAddr,
+    token: Token,
+) -> Result<JoinedDaemon, String> {
+    let gone = |error: io::Error| format!("the connection broke: {error}");
+    let nonsense = "its first lines are not those of a daemon of this version";
+    stream.set_nodelay(true).map_err(gone)?;
+    let (output, mut commands) = stream.into_split();
     let mut output = BufReader::new(output);
-    match receive(&mut output).await.ok()? {
-        FromJoining::Join(join) if token.is(&join.token) => {
-            Some(JoinedDaemon { join, from, output, commands })
-        }
-        _ => None,
+    let Ok(FromJoining::Join(join)) = receive(&mut output).await else {
+        return Err(nonsense.to_owned());
+    };
+    let challenge = Token::make().map_err(gone)?.text().to_owned();
+    send_line(&mut commands, &ToJoining::Challenge(challenge.clone())).await.map_err(gone)?;
+    let Ok(FromJoining::Proof(proof)) = receive(&mut output).await else {
+        return Err(nonsense.to_owned());
+    };
+    match token.has_signed(AS_DAEMON, &[&join.nonce, &challenge], &proof) {
+        true => Ok(JoinedDaemon { join, challenge, from, output, commands }),
+        false => Err(format!("its {TOKEN_VARIABLE} is not that of this lab")),
     }
 }
 
@@ -171,6 +216,7 @@ async fn configure(
     job: &Job<'_>,
     hosting: &Hosting,
     mut joined: JoinedDaemon,
+    token: &Token,
     events: UnboundedSender<(usize, DaemonEvent)>,
 ) -> Result<Daemon, LaunchError> {
     let process = joined.join.process;
@@ -189,7 +235,9 @@ async fn configure(
     let config = daemon_config(job, hosting, &Cabling::UDP, process, None)?;
     let config = DaemonConfig { datagram_max: datagram_max(job, &joined)?, ..config };
     let text = toml::to_string(&config).map_err(not_toml())?;
-    send_line(&mut joined.commands, &ToJoining::Configuration(text)).await.map_err(lost())?;
+    let proof = token.sign(AS_LAUNCHER, &[&joined.join.nonce, &joined.challenge, &text]);
+    let configuration = ToJoining::Configuration { text, proof };
+    send_line(&mut joined.commands, &configuration).await.map_err(lost())?;
     let kind = hosting.kinds[process];
     let mut daemon = Daemon::over(kind, process, joined.commands, joined.output, events);
     daemon.clock_ahead_ns = offset.ahead_ns;

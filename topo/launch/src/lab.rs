@@ -14,6 +14,7 @@ pub mod client;
 pub mod folder;
 pub mod lifecycle;
 pub mod pipe;
+pub mod rights;
 pub mod supervisor;
 
 pub use folder::{LabRecord, LabStore, Stage};

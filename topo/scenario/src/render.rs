@@ -308,6 +308,7 @@ pub fn nic(scenario: &Scenario, node: usize) -> NicConfig {
         rnr_timer: params.rnr_timer,
         receive_depth: params.receive_depth,
         receive_refill: params.receive_refill,
+        send_queue_max: None,
         wire: settings.wire_of(node),
         cnp_body: settings.nic.cnp_body,
         sl2vl: settings.sl2vl.clone(),

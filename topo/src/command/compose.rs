@@ -7,6 +7,7 @@ use launch::compose::monitoring::{self, Monitoring};
 use launch::compose::service::{Engine, Labels};
 use launch::compose::{image, secrets, subnet};
 use launch::placement::Hosting;
+use nix::sys::stat::{Mode, SFlag, fchmod, fstat};
 use nix::unistd::{getegid, geteuid};
 use report::export::grafana;
 use scenario::render;
@@ -75,6 +76,20 @@ pub(super) fn run(options: &Options) -> Outcome {
         written.map_err(Failure::bad_file(&monitoring.folder))?;
     }
     let engine = if options.swarm { Engine::Swarm } else { Engine::Compose };
+    keep_private()?;
     print!("{}", render(&lab, engine, wiring, &hosting));
     Ok(Exit::Good)
+}
+
+/// Takes from others the right to read the file that the shell has opened for standard output: it gets the token.
+fn keep_private() -> Result<(), Failure> {
+    let out = std::io::stdout();
+    let known = fstat(&out).map_err(Failure::host)?;
+    let mode = Mode::from_bits_truncate(known.st_mode);
+    let is_file = known.st_mode & SFlag::S_IFMT.bits() == SFlag::S_IFREG.bits();
+    if is_file && mode.intersects(Mode::S_IRWXG | Mode::S_IRWXO) {
+        let failed = |error| Failure::host(format!("others may read the output: {error}"));
+        fchmod(&out, mode & Mode::S_IRWXU).map_err(failed)?;
+    }
+    Ok(())
 }

@@ -198,6 +198,7 @@ pub fn perform(
 /// The exit code for an account.
 pub fn exit_of(account: &Account) -> Exit {
     match account.verdict {
+        _ if account.capture_dropped > 0 => Exit::Incomplete,
         Verdict::Inconclusive => Exit::Inconclusive,
         Verdict::Pass if account.accounted => Exit::Good,
         Verdict::Pass | Verdict::Fail => Exit::Failed,

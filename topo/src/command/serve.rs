@@ -170,5 +170,5 @@ fn conclude(options: &Options, experiment: &Experiment, state: &LiveState) -> Ex
     };
     state.end(word(result.verdict), &sentence, report.as_deref());
     eprintln!("{}  {sentence}", word(result.verdict));
-    result.verdict.into()
+    result.into()
 }

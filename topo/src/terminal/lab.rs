@@ -2,9 +2,12 @@
 
 use super::table::table;
 use clap::ValueEnum;
-use daemon::admin::view::{AttachedStatus, Counters, FlowCounters, LaneCounters, PortCounters};
+use daemon::admin::view::{
+    AttachedStatus, CaptureStatus, Counters, FlowCounters, LaneCounters, PortCounters,
+};
 use launch::lab::LabRecord;
 use launch::lab::folder::{DaemonRecord, HostRecord};
+use launch::lab::rights::ThreadRights;
 use scenario::host::HostKind;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -37,6 +40,8 @@ pub struct LabLine {
     pub attached: Vec<AttachedStatus>,
     /// Its hosts.
     pub hosts: Vec<HostLine>,
+    /// The captures that are under way.
+    pub captures: Vec<CaptureStatus>,
     /// Its daemons.
     pub processes: Vec<DaemonRecord>,
 }
@@ -129,8 +134,8 @@ pub fn labs(lines: &BTreeMap<String, LabLine>) -> String {
         ]
     });
     let labs = table(&header, 3..header.len(), rows);
-    let parts = [labs, attached(lines), hosts(lines)];
-    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
+    let tables = [labs, attached(lines), hosts(lines), captures(lines)];
+    tables.into_iter().filter(|table| !table.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
 /// A table of hosts; empty without hosts.
@@ -155,6 +160,20 @@ fn hosts(lines: &BTreeMap<String, LabLine>) -> String {
     table(&header, 6..header.len(), rows)
 }
 
+/// A table of captures; empty without any.
+fn captures(lines: &BTreeMap<String, LabLine>) -> String {
+    let all = lines.iter().flat_map(|(lab, line)| line.captures.iter().map(move |one| (lab, one)));
+    let rows: Vec<_> = all
+        .map(|(lab, one)| {
+            let file = one.file.display().to_string();
+            let error = one.error.clone().unwrap_or_default();
+            [lab.clone(), file, one.seen.to_string(), one.dropped.to_string(), error]
+        })
+        .collect();
+    let header = ["lab", "capture", "frames", "lost", ""];
+    if rows.is_empty() { String::new() } else { table(&header, [2, 3], rows) }
+}
+
 /// A table of attached ports; empty without such ports.
 fn attached(lines: &BTreeMap<String, LabLine>) -> String {
     let ports: Vec<_> = lines
@@ -177,6 +196,41 @@ fn attached(lines: &BTreeMap<String, LabLine>) -> String {
         ]
     });
     table(&header, 4..header.len(), rows)
+}
+
+/// A table of what threads may do.
+pub fn rights(labs: &BTreeMap<String, Vec<ThreadRights>>) -> String {
+    let header = [
+        "lab",
+        "process",
+        "pid",
+        "thread",
+        "user",
+        "capabilities",
+        "may gain more",
+        "system calls",
+    ];
+    let all = labs.iter().flat_map(|(lab, threads)| threads.iter().map(move |one| (lab, one)));
+    let rows = all.map(|(lab, one)| {
+        let capabilities = match one.capabilities.len() {
+            0 => "none".to_owned(),
+            1..=4 => one.capabilities.join(" "),
+            count => format!("{count} capabilities"),
+        };
+        let calls = if one.is_filtered { "filtered" } else { "any" };
+        let gains = if one.may_gain { "yes" } else { "no" };
+        [
+            lab.clone(),
+            one.process.clone(),
+            one.pid.to_string(),
+            one.thread.clone(),
+            one.user.to_string(),
+            capabilities,
+            gains.to_owned(),
+            calls.to_owned(),
+        ]
+    });
+    table(&header, [2, 4], rows)
 }
 
 /// A table of counters.

@@ -2,6 +2,7 @@
 
 use super::sparkline;
 use super::table::table;
+use emulation::frame_tap::CaptureStatistics;
 use emulation::wiring::End;
 use launch::experiment::Experiment;
 use proto::events::Direction;
@@ -37,6 +38,7 @@ pub fn text(experiment: &Experiment) -> String {
         balance.dropped.values().sum::<u64>(),
         if balance.closes() { "" } else { "   ✕ DOES NOT CLOSE" },
     ));
+    lines.extend(result.captures.iter().filter_map(capture));
     lines.extend(refused(&result.refused));
     lines.extend(result.deadlocks.iter().map(deadlock));
     lines.extend(headroom_alarm(&result.headroom_alarms));
@@ -50,6 +52,18 @@ pub fn text(experiment: &Experiment) -> String {
     let failed = result.expectations.iter().filter(|e| e.verdict == Verdict::Fail);
     lines.extend(failed.map(|failed| format!("  ✕ {}", failure(experiment, failed))));
     lines.join("\n") + "\n"
+}
+
+/// A capture that lacks frames.
+fn capture(capture: &CaptureStatistics) -> Option<String> {
+    (!capture.is_whole()).then(|| format!("  ✕ capture  {}", account(capture)))
+}
+
+/// The file of a capture, and how many frames it holds and lacks.
+pub fn account(capture: &CaptureStatistics) -> String {
+    let (seen, dropped) = (capture.seen(), capture.dropped());
+    let error = capture.error.as_deref().map_or(String::new(), |error| format!(" ({error})"));
+    format!("{}: {seen} frames passed, {dropped} of them lost{error}", capture.file.display())
 }
 
 /// The largest congestion trees, one line each. Trees of a single output are only in the report.

@@ -1,4 +1,5 @@
-//! Access by TCP: for clients that have the token and call this host by a name of its own.
+//! Access by TCP: for clients that have the token and call this host by a name of its own. A second token, which follows
+//! from the first, permits reading only.
 //!
 //! The socket is at loopback or in the network of the lab, and every program on this host can reach it,
 //! including a browser that shows a foreign page. So no request is answered without the token, and no answer
@@ -32,6 +33,7 @@ pub(crate) struct TokenGate {
 struct Known {
     names: OwnNames,
     token: Token,
+    read_only: Token,
 }
 
 impl TokenGate {
@@ -44,7 +46,8 @@ impl TokenGate {
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
         let names = OwnNames::new(address, config.name.clone());
-        Ok(TokenGate { address, listener, known: Known { names, token: config.token.clone() } })
+        let (token, read_only) = (config.token.clone(), config.token.read_only());
+        Ok(TokenGate { address, listener, known: Known { names, token, read_only } })
     }
 
     /// The socket, and `router` behind the check of name and token.
@@ -67,10 +70,16 @@ async fn admit(State(known): State<Arc<Known>>, request: Request, next: Next) ->
         let error = "this is no name of the daemon".to_owned();
         return (StatusCode::MISDIRECTED_REQUEST, Json(Problem { error })).into_response();
     }
-    if !only(headers, AUTHORIZATION).and_then(bearer).is_some_and(|token| known.token.is(token)) {
+    let shown = only(headers, AUTHORIZATION).and_then(bearer).unwrap_or_default();
+    let may_change = known.token.is(shown);
+    if !may_change && !known.read_only.is(shown) {
         let error = "the token is missing or wrong: Authorization: Bearer TOKEN".to_owned();
         let ask = [(WWW_AUTHENTICATE, "Bearer")];
         return (StatusCode::UNAUTHORIZED, ask, Json(Problem { error })).into_response();
+    }
+    if !may_change && !request.method().is_safe() {
+        let error = "this token permits reading only".to_owned();
+        return (StatusCode::FORBIDDEN, Json(Problem { error })).into_response();
     }
     next.run(request).await
 }

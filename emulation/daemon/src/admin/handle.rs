@@ -1,11 +1,12 @@
 //! The handle between HTTP requests and the worker: orders in a bounded channel, and snapshots that concurrent
 //! requests share.
 
-use super::view::{Counters, Outputs, Status};
+use super::capture_file;
+use super::view::{CaptureStatus, Counters, Outputs, Status};
 use crate::config::DaemonConfig;
 use crate::error::with_sources;
 use axum::http::StatusCode;
-use capture::{Capture, CapturePlan, CapturedPort, WhenFull};
+use capture::{Capture, CapturePlan, CapturedPort, Tally, WhenFull};
 use emulation::cable::impairment::{Impairer, ManualImpairment};
 use emulation::clock::{Clock, Stopwatch};
 use emulation::driver::orders::{DeviceSnapshot, ImpairmentChange, Order, Reply};
@@ -17,10 +18,10 @@ use proto::ids::PortNumber;
 use proto::units::{BitRate, Bytes};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, PoisonError};
 use tokio::sync::{Mutex, MutexGuard, oneshot};
 
 /// Orders that may wait for the worker.
@@ -90,7 +91,7 @@ pub fn orders() -> (OrderSender, OrderReceiver) {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CaptureRequest {
-    /// The file, which the daemon creates.
+    /// A new file or a pipe in the folder of the daemon's socket.
     pub file: PathBuf,
     /// Names of the ports, and the rate that the capture states for each.
     pub ports: BTreeMap<String, BitRate>,
@@ -136,6 +137,8 @@ pub(crate) struct AdminHandle {
     orders_out: OrderSender,
     /// A lock, so that concurrent requests take one snapshot; held while the worker answers.
     cache: Mutex<SnapshotCache>,
+    /// The file and the totals of the running capture. A lock, because requests of several threads begin and end captures.
+    capturing: std::sync::Mutex<Option<(PathBuf, Arc<Tally>)>>,
 }
 
 impl AdminHandle {
@@ -146,7 +149,14 @@ impl AdminHandle {
         let names = cabled.map(|end| wiring.end_name(end));
         let output = |name: String| ends.get(&name).map(|(device, port)| (name, *device, *port));
         let outputs = names.filter_map(output).collect();
-        AdminHandle { info, ends, outputs, orders_out, cache: Mutex::default() }
+        AdminHandle {
+            info,
+            ends,
+            outputs,
+            orders_out,
+            cache: Mutex::default(),
+            capturing: Default::default(),
+        }
     }
 
     /// The worker's status.
@@ -154,7 +164,18 @@ impl AdminHandle {
     /// # Errors
     /// If it does not answer.
     pub async fn status(&self) -> Result<Status, Refusal> {
-        Ok(Status::of(&self.info, &self.read(Depth::Ports).await?.snapshot))
+        Ok(self.status_of(&self.read(Depth::Ports).await?.snapshot))
+    }
+
+    fn status_of(&self, snapshot: &DeviceSnapshot) -> Status {
+        let capturing = self.capturing.lock().unwrap_or_else(PoisonError::into_inner);
+        let capture = capturing.as_ref().map(|(file, tally)| CaptureStatus {
+            file: file.clone(),
+            seen: tally.seen(),
+            dropped: tally.dropped(),
+            error: tally.failure().map(str::to_owned),
+        });
+        Status::of(&self.info, snapshot, capture)
     }
 
     /// The totals of all outputs since the start of the run.
@@ -181,7 +202,7 @@ impl AdminHandle {
     /// If the worker does not answer.
     pub async fn totals(&self) -> Result<(Counters, Status), Refusal> {
         let snapshot = &self.read(Depth::All).await?.snapshot;
-        Ok((Counters::of(&self.info, snapshot), Status::of(&self.info, snapshot)))
+        Ok((Counters::of(&self.info, snapshot), self.status_of(snapshot)))
     }
 
     /// Clears the counters shown. Those of the devices go on.
@@ -236,7 +257,7 @@ impl AdminHandle {
     /// Starts a capture. A running capture ends.
     ///
     /// # Errors
-    /// If this process lacks a port, the file cannot be created, or the worker does not answer.
+    /// If this process lacks a port, the file is elsewhere, exists or cannot be created, or the worker does not answer.
     pub async fn capture(&self, request: CaptureRequest) -> Result<(), Refusal> {
         let port = |(name, rate): (&String, &BitRate)| {
             let (device, port) = self.end(name)?;
@@ -253,9 +274,13 @@ impl AdminHandle {
             when_full: WhenFull::Drop,
             ports: request.ports.iter().map(port).collect::<Result<_, Refusal>>()?,
         };
-        let capture = Capture::create(&plan, &self.info.config.wiring, &self.info.nodes);
+        let socket = self.info.config.admin.as_ref().and_then(|admin| admin.socket.as_deref());
+        let file = capture_file::open_in(socket.and_then(Path::parent), &plan.file);
+        let file = file.map_err(|error| Refusal::invalid(format!("cannot capture: {error}")))?;
+        let capture = Capture::into(file, &plan, &self.info.config.wiring, &self.info.nodes);
         let capture = capture.map_err(|error| Refusal::invalid(with_sources(&error)))?;
-        self.swap_capture(Some(Box::new(capture))).await.map(|_| ())
+        let capturing = Some((plan.file, capture.tally()));
+        self.swap_capture(Some(Box::new(capture)), capturing).await.map(|_| ())
     }
 
     /// Ends the running capture, if there is one, and returns its account.
@@ -263,14 +288,16 @@ impl AdminHandle {
     /// # Errors
     /// If the worker does not answer.
     pub async fn end_capture(&self) -> Result<Option<CaptureStatistics>, Refusal> {
-        self.swap_capture(None).await
+        self.swap_capture(None, None).await
     }
 
     async fn swap_capture(
         &self,
         capture: Option<Box<dyn FrameTap>>,
+        capturing: Option<(PathBuf, Arc<Tally>)>,
     ) -> Result<Option<CaptureStatistics>, Refusal> {
         let (before, at) = self.ask(|reply| Order::Tap(capture, reply)).await?;
+        *self.capturing.lock().unwrap_or_else(PoisonError::into_inner) = capturing;
         let Some(before) = before else { return Ok(None) };
         // The writer may still have megabytes to write.
         let finished = tokio::task::spawn_blocking(move || before.finish(at)).await;
@@ -298,8 +325,8 @@ impl AdminHandle {
     pub async fn ask_agent(&self, node: &str, lines: Vec<String>) -> Result<Vec<String>, Refusal> {
         let named = |index: &usize| self.info.config.wiring.nodes[*index].name == node;
         let device = self.info.nodes.iter().position(named);
-        let device = device
-            .ok_or_else(|| Refusal::invalid(format!("no node {node} in this process")))?;
+        let device =
+            device.ok_or_else(|| Refusal::invalid(format!("no node {node} in this process")))?;
         let answers = self.ask(|reply| Order::Agent(device, lines, reply)).await?;
         answers.ok_or_else(|| Refusal::invalid(format!("node {node} has no agent")))
     }

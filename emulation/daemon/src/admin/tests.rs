@@ -62,8 +62,10 @@ impl Stage {
         let socket = AdminSockets::open(&told, LOOPBACK).expect("a short path");
         let address = socket.address();
         let (orders_out, orders_in) = orders();
-        let admin =
-            AdminServer::start(socket, AdminHandle::new(info(), orders_out)).expect("a thread");
+        let mut info = info();
+        info.config.admin = Some(told);
+        let admin = AdminServer::start(socket, AdminHandle::new(info, orders_out));
+        let admin = admin.expect("a thread");
         let played = Arc::new(Played::default());
         let its = Arc::clone(&played);
         let worker = std::thread::spawn(move || {
@@ -345,6 +347,7 @@ fn a_capture_is_made_where_it_can_be_and_refused_elsewhere() {
     assert_eq!(stage.ask("POST", "/capture", &request(&file, "relay:1")).0, 204);
     assert!(std::fs::read(&file).is_ok_and(|octets| octets.starts_with(&[0x0a, 0x0d, 0x0d, 0x0a])));
     assert_eq!(stage.ask("POST", "/capture", &request(&file, "relay:7")).0, 422);
+    assert_eq!(stage.ask("POST", "/capture", &request(&file, "relay:1")).0, 422, "it exists");
     let nowhere = stage.folder.path().join("nowhere/x.pcapng");
     assert_eq!(stage.ask("POST", "/capture", &request(&nowhere, "relay:1")).0, 422);
     assert_eq!(stage.ask("DELETE", "/capture", ""), (200, "null".to_owned()));
@@ -476,6 +479,32 @@ fn by_tcp_who_has_the_token_and_calls_it_by_its_name_is_answered_and_nobody_else
         200,
         "the socket of the folder asks for no token"
     );
+}
+
+#[test]
+fn the_token_that_reads_changes_nothing() {
+    let token = Token::make().expect("octets");
+    let stage = Stage::by_tcp(&token);
+    let address = stage.address.expect("it listens by TCP");
+    let reads = token.read_only();
+    assert!(!token.is(reads.text()) && !reads.is(token.read_only().read_only().text()));
+    let headers = format!("Host: {address}\r\nAuthorization: Bearer {}\r\n", reads.text());
+    for path in ["/status", "/counters", "/metrics", "/openapi.json"] {
+        let answer = stage.ask_by_tcp("GET", path, &headers);
+        assert!(answer.starts_with("http/1.1 200 "), "{path}: {answer}");
+    }
+    for (method, path) in [
+        ("POST", "/clear"),
+        ("POST", "/traffic"),
+        ("POST", "/links/relay:1"),
+        ("DELETE", "/faults/relay:1"),
+        ("POST", "/capture"),
+        ("DELETE", "/capture"),
+    ] {
+        let answer = stage.ask_by_tcp(method, path, &headers);
+        assert!(answer.starts_with("http/1.1 403 "), "{method} {path}: {answer}");
+    }
+    assert_eq!(stage.played.told.lock().expect("no panic").len(), 0);
 }
 
 #[test]

@@ -11,6 +11,7 @@ use proto::events::CarrierLoss;
 use proto::ids::PortNumber;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 mod since;
 
@@ -42,6 +43,22 @@ pub struct Status {
     /// The attached ports.
     #[serde(default)]
     pub attached: Vec<AttachedStatus>,
+    /// The capture that is under way, if there is one.
+    #[serde(default)]
+    pub capture: Option<CaptureStatus>,
+}
+
+/// The state of a capture.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CaptureStatus {
+    /// The file or pipe.
+    pub file: PathBuf,
+    /// Frames that have passed the captured ports.
+    pub seen: u64,
+    /// Frames among them that will not be in the file.
+    pub dropped: u64,
+    /// Why the file cannot be written any more, if so.
+    pub error: Option<String>,
 }
 
 /// The state of an attached port.
@@ -222,7 +239,11 @@ pub struct FlowCounters {
 
 impl Status {
     /// The status in `snapshot`.
-    pub(crate) fn of(info: &ProcessInfo, snapshot: &DeviceSnapshot) -> Status {
+    pub(crate) fn of(
+        info: &ProcessInfo,
+        snapshot: &DeviceSnapshot,
+        capture: Option<CaptureStatus>,
+    ) -> Status {
         let beat = &snapshot.beat;
         let name = |node: &usize| info.config.wiring.nodes[*node].name.clone();
         Status {
@@ -238,6 +259,7 @@ impl Status {
             lost: beat.lost,
             injected: snapshot.injected,
             attached: snapshot.attached.iter().map(|one| attached_status(info, one)).collect(),
+            capture,
         }
     }
 }

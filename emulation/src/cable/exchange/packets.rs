@@ -22,8 +22,8 @@ use crate::cable::link_watch::LinkWatch;
 use crate::cable::outbox::{SendCounts, SentLine};
 use crate::cable::packet_socket::{HEAD_MAX, ReceiveBuffers, ReceiveError, Reception};
 use crate::clock::{Clock, monotonic_ns, realtime_ns};
-use arrivals::Arrivals;
 pub(crate) use arrivals::whole_frame;
+use arrivals::{Arrivals, StepDetector};
 use attached::AttachedInterface;
 pub use frame_socket::FrameSocket;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
@@ -71,6 +71,7 @@ pub(super) struct PortSockets {
     pub bare: bool,
     epoch: u32,
     clock: Clock,
+    steps: StepDetector,
     ports: Vec<Port>,
     /// By line index of what is sent: index into `ports`.
     by_line: Vec<Option<usize>>,
@@ -131,6 +132,7 @@ impl PortSockets {
             bare: session.bare,
             epoch: session.epoch,
             clock: session.clock,
+            steps: StepDetector::default(),
             ports,
             by_line,
             ready,
@@ -216,14 +218,16 @@ impl PortSockets {
         if events[..count].iter().any(|event| event.data() == WATCH) {
             self.follow(pool);
         }
-        let PortSockets { bare, clock, ports, room, events: reports, .. } = self;
+        let PortSockets { bare, clock, steps, ports, room, events: reports, .. } = self;
+        let (monotonic_ns, realtime_ns) = (monotonic_ns(), realtime_ns());
+        let is_stepped = steps.is_stepped(realtime_ns, monotonic_ns);
         let mut arrivals = Arrivals {
             clock: *clock,
             inbox,
             pool,
             deliver,
-            monotonic_ns: monotonic_ns(),
-            realtime_ns: realtime_ns(),
+            monotonic_ns,
+            realtime_ns: (!is_stepped).then_some(realtime_ns),
         };
         let mut total = 0;
         for event in &events[..count] {

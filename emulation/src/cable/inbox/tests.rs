@@ -129,6 +129,20 @@ fn strangers_and_cut_datagrams_are_counted_and_not_read() {
 }
 
 #[test]
+fn a_stamp_from_the_far_future_is_refused_before_its_sequence_number_counts() {
+    let mut bench = Bench::new();
+    let stamped = |ps: u64, sequence| {
+        record(Shim { stamp: Instant::from_ps(ps), ..shim(sequence, FrameKind::Infiniband) })
+    };
+    bench.feed(&[data(0), stamped(u64::MAX, 900), stamped(10_000_000_000_001, 901), data(1)]);
+    assert_eq!(bench.inbox.rejected, Rejected { future: 2, ..Rejected::default() });
+    assert_eq!((bench.delivered.len(), bench.counts().lost), (2, 0));
+    bench.inbox.latest_stamp = Instant::from_ps(10_000_000_000_001);
+    bench.feed(&[stamped(10_000_000_000_001, 2)]);
+    assert_eq!(bench.delivered.len(), 3, "time has passed");
+}
+
+#[test]
 fn a_link_is_accepted_only_from_its_own_process_and_end() {
     let mut bench = Bench::new();
     bench.feed_from(US, &data(0), false);

@@ -125,7 +125,8 @@ fn a_message_that_is_too_long_fails_both_ends_and_flushes_the_rest() {
     let mut ends = ends(&pair, (Service::Rc, true), 8192);
     let [a, b] = &mut ends;
     connect(a, b, &Terms::default()).expect("both agree");
-    let places = |end: &End, length| Places { memory: end.memory.handle, offset: 0, length, stride: 0 };
+    let places =
+        |end: &End, length| Places { memory: end.memory.handle, offset: 0, length, stride: 0 };
     let room = places(b, 100);
     b.client.post_receive(b.qp, ReceiveWork { id: 7, places: room }, 2).expect("room");
     let work = SendWork::new(1, Operation::Send, places(a, 101));

@@ -43,6 +43,7 @@ pub fn config(lid: u16) -> NicConfig {
         rnr_timer: Duration::from_us(10),
         receive_depth: 0,
         receive_refill: Duration::ZERO,
+        send_queue_max: None,
         wire: Encapsulation::Infiniband,
         cnp_body: CnpBody::Reserved16,
         sl2vl: (0..16).map(|sl| sl % 2).collect(),

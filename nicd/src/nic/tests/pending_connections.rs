@@ -50,6 +50,39 @@ fn a_queue_pair_begins_with_its_first_frame_and_its_flow_with_its_first_message(
     assert_eq!(rates, [35 * RATE_OF_US; 3], "each flow counts from its first message");
 }
 
+/// 100 messages are due at once, and again later; a queue pair, pending or not, takes eight.
+#[test]
+fn a_full_send_queue_takes_no_message_and_counts_it() {
+    for transport in [Transport::Uc, Transport::Rc] {
+        let classes = vec![class(transport, Operation::Send)];
+        let later = TrafficConfig { start: us(9), ..burst(2, 2048, 100) };
+        let traffic = vec![burst(2, 2048, 100), later, burst(3, 2048, 5)];
+        let limits = NicConfig { traffic, classes, send_queue_max: Some(8), ..config(1) };
+        let mut pair = Pair::alike(limits);
+        pair.advance(us(200));
+        let flows = flows(&mut pair, Depth::All);
+        let posted = |lid| flows.iter().find(|flow| flow.flow.destination == lid);
+        let full = posted(2).expect("a flow");
+        assert!((8..30).contains(&full.messages), "{transport:?}: {}", full.messages);
+        assert_eq!(full.completed, full.messages, "what was posted is sent");
+        assert_eq!(posted(3).map(|flow| flow.messages), Some(5), "each connection has its own");
+        assert_eq!(pair.total(0, "send_queue_full") + full.messages, 200, "{transport:?}");
+    }
+}
+
+#[test]
+fn a_backlog_never_meets_a_full_send_queue() {
+    let backlog =
+        TrafficConfig { arrivals: crate::config::Arrivals::Backlog, ..burst(2, 2048, 50) };
+    let classes = vec![class(Transport::Rc, Operation::Send)];
+    let traffic = vec![backlog];
+    let mut pair =
+        Pair::alike(NicConfig { traffic, classes, send_queue_max: Some(1), ..config(1) });
+    pair.advance(us(500));
+    assert_eq!(flows(&mut pair, Depth::All)[0].completed, 50);
+    assert_eq!(pair.total(0, "send_queue_full"), 0);
+}
+
 /// The bursts to LIDs 3 and 2 wait while items stop.
 #[test]
 fn messages_of_several_items_are_withdrawn_item_by_item() {

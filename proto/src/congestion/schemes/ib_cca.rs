@@ -19,7 +19,7 @@ use crate::congestion::{
     ReactionState, Roles, Scope, TransportNote, Travel,
 };
 use crate::frame::{FrameClass, FrameHeaders};
-use crate::params::{FromValue, Kind, Params, Value};
+use crate::params::{Complaint, FromValue, Kind, Params, Value};
 use crate::technology::Technology;
 use crate::units::{BitRate, Bytes, Duration, Instant};
 use std::sync::Arc;
@@ -33,7 +33,14 @@ pub const SCHEME: Scheme = Scheme {
     keys: &[MarkerParams::KEYS, AdapterParams::KEYS],
     parse: |reader| {
         let (marker, adapter) = (MarkerParams::read(reader), AdapterParams::read(reader));
-        Some(Arc::new(IbCca { marker: marker?, control: Arc::new(Control::new(adapter?)) }))
+        let (marker, control) = (marker?, Control::new(adapter?));
+        let AdapterParams { ccti_min, ccti_limit, .. } = control.params;
+        if ccti_min > ccti_limit {
+            let message = format!("{ccti_min} is above the largest CCTI");
+            let hint = format!("at most {ccti_limit}, from ccti_limit and the last index of cct");
+            reader.refuse("ccti_min", Complaint::new(message, hint));
+        }
+        Some(Arc::new(IbCca { marker, control: Arc::new(control) }))
     },
     signals: None,
     shows: Throttling::Gap,
@@ -181,14 +188,13 @@ struct Control {
 }
 
 impl Control {
-    /// The limits are clamped to the table.
+    /// The limit is clamped to the table.
     fn new(mut params: AdapterParams) -> Control {
         let table: Vec<CctEntry> = match &params.cct {
             Cct::Linear => linear_table(params.cct_max_ipd),
             Cct::Entries(entries) => entries.iter().copied().map(CctEntry::from_bits).collect(),
         };
         params.ccti_limit = params.ccti_limit.min(table.len() as u16 - 1);
-        params.ccti_min = params.ccti_min.min(params.ccti_limit);
         // 1.024 µs a unit: CCTI_Timer of CACongestionSetting, A10.4.3.8.
         let timer = Duration::from_ns(1_024) * u64::from(params.ccti_timer);
         Control { params, table: table.into(), timer }

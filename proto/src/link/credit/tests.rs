@@ -159,6 +159,66 @@ fn a_new_limit_is_announced_once_the_peer_has_used_half_of_its_credits() {
     assert_eq!(b.control_due(at(9)), Some(at(9)), "132 are left, and 132 have been freed");
 }
 
+/// Packets of `size` blocks that cross a link in `frame_times` of 2.074 us, through a buffer of `window` blocks from
+/// which every packet leaves as soon as it has arrived.
+fn carried(window: u32, size: u32, frame_times: u64) -> u64 {
+    let (mut a, mut b) = trained(window);
+    let size = block_octets(size);
+    let mut packets = 0;
+    for n in 1..=frame_times {
+        let now = at(n * 2_074);
+        if a.may_transmit(LANE, size) {
+            a.on_transmit(LANE, size);
+            assert!(b.admit(LANE, size, now));
+            b.release(LANE, size, now);
+            packets += 1;
+        }
+        for (from, to) in [(0, 1), (1, 0)] {
+            let ends = [&mut a, &mut b];
+            ends[from].handle_timeout(now);
+            while let Some(packet) = ends[from].poll_control(now) {
+                ends[to].on_control(&packet, now);
+            }
+        }
+    }
+    packets
+}
+
+#[test]
+fn no_window_that_holds_a_packet_waits_for_the_refresh() {
+    for window in 33..=99 {
+        for size in [1, 2, 17, 27, 32, 33] {
+            assert_eq!(carried(window, size, 100), 100, "packets of {size}, window of {window}");
+        }
+    }
+}
+
+#[test]
+fn lost_data_is_announced_at_once_and_counted() {
+    let (mut a, mut b) = trained(66);
+    a.on_transmit(LANE, FULL);
+    a.on_transmit(LANE, FULL);
+    let fctbs = a.lanes[0].total_blocks_sent;
+    b.on_control(&normal(fctbs, 66), at(9));
+    assert_eq!(b.control_due(at(9)), Some(at(9)), "the refresh would be 65 us later");
+    a.on_control(&b.poll_control(at(9)).unwrap(), at(9));
+    assert_eq!((a.credits(LANE), b.blocks_lost()), (66, 66));
+    b.on_control(&normal(fctbs, 66), at(10));
+    assert_eq!((b.control_due(at(10)), b.blocks_lost()), (None, 66), "nothing more is lost");
+}
+
+#[test]
+fn a_peer_that_begins_anew_has_lost_nothing() {
+    let (mut a, mut b) = trained(66);
+    a.on_transmit(LANE, FULL);
+    assert!(b.admit(LANE, FULL, at(1)));
+    let init = FlowControlPacket { op: FlowControlOp::Init, ..normal(0, 66) };
+    b.on_control(&init, at(2));
+    assert_eq!(b.blocks_lost(), 0);
+    b.on_control(&normal(4000, 66), at(3));
+    assert_eq!(b.blocks_lost(), 0, "FCTBS behind ABR is no loss");
+}
+
 #[test]
 fn a_packet_without_room_is_refused_and_changes_nothing() {
     let mut meter = flow(33);

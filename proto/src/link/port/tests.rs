@@ -186,6 +186,27 @@ fn data_before_the_link_is_up_is_dropped_but_management_passes() {
 }
 
 #[test]
+fn blocks_lost_on_the_line_are_counted_where_they_did_not_arrive() {
+    let (mut port, mut peer) = (port(1), port(1));
+    let now = train(&mut port, &mut peer);
+    let (mut pool, mut log) = (FramePool::default(), EventLog::default());
+    let mut queues = Queues::of(&[(0, 2048), (0, 2048)]);
+    let mut now = now.max(peer.line_free_at());
+    for _ in 0..2 {
+        // Both packets are lost.
+        peer.poll_departure(&mut queues, &mut pool, now, &mut log).expect("the line is free");
+        now = peer.line_free_at();
+    }
+    now = now.max(peer.poll_timeout());
+    peer.handle_timeout(now, &mut log);
+    let control = peer.poll_departure(&mut queues, &mut pool, now, &mut log);
+    port.receive(&control.expect("a refresh is due").frame, now, now, &mut log);
+    let mut named = Vec::new();
+    port.read_named(now, &mut named);
+    assert_eq!(named, [(BLOCKS_LOST.to_owned(), 66)]);
+}
+
+#[test]
 fn a_sender_beyond_its_credits_is_counted_as_an_overrun() {
     let (mut port, mut peer) = (port(1), port(1));
     let now = train(&mut port, &mut peer);

@@ -4,7 +4,7 @@ use super::*;
 use crate::counters::DropReason;
 use crate::ids::{Lid, ServiceLevel};
 use crate::tests::infiniband::{self as samples, LOCAL, builders, payloads};
-use crate::wire::infiniband::{FlowControlOp, FlowControlPacket as Fcp, Packet};
+use crate::wire::infiniband::{FlowControlOp, FlowControlPacket as Fcp, Grh, Packet};
 use proptest::prelude::*;
 
 fn look(octets: &[u8]) -> Result<FrameHeaders, ParseError> {
@@ -82,6 +82,27 @@ fn a_wrong_pktlen_and_a_malformed_packet_have_different_reasons() {
         assert_eq!(refused.drop_reason(), DropReason::PacketLength, "{declared:#x}");
     }
     assert_eq!(look(&LOCAL[..7]).map_err(|e| e.drop_reason()), Err(DropReason::Malformed));
+}
+
+/// One counter a meaning: a version and a GRH that no port accepts are not octets without a structure.
+#[test]
+fn a_wrong_version_and_a_wrong_grh_have_their_own_reasons() {
+    let reason = |octets: &[u8]| look(octets).expect_err("refused").drop_reason();
+    for version in 1..16 {
+        let mut octets = LOCAL;
+        octets[0] |= version;
+        assert_eq!(reason(&octets), DropReason::LinkVersion, "LVer {version}");
+    }
+    let mut octets = samples::global();
+    octets[Lrh::LEN + 6] = 17;
+    assert_eq!(reason(&octets), DropReason::GlobalHeader, "UDP behind a GRH");
+    let fault = |octets: &[u8]| Packet::parse(octets).expect_err("refused").drop_reason();
+    octets[Lrh::LEN + 6] = Grh::NEXT_HEADER_BTH;
+    octets[Lrh::LEN] = 0x40;
+    assert_eq!(fault(&octets), DropReason::GlobalHeader, "IPVer 4");
+    let mut octets = LOCAL;
+    octets[samples::LOCAL_BTH + 1] |= 1;
+    assert_eq!(fault(&octets), DropReason::TransportVersion);
 }
 
 #[test]

@@ -21,7 +21,7 @@ fn route(lid: u16, index: usize) -> Route {
 
 fn numbers() -> MacTableParams {
     MacTableParams {
-        learned_max: 2,
+        learned_max: 8,
         age: Duration::from_us(100),
         flood_gap: Duration::from_us(10),
         flood_burst: 3,
@@ -120,16 +120,45 @@ fn a_foreign_address_is_flooded_until_learned_and_after_it_aged_out() {
 }
 
 #[test]
-fn a_full_table_learns_only_what_an_old_entry_makes_room_for() {
+fn a_full_part_learns_only_what_an_old_entry_makes_room_for() {
     let mut table = table();
     for (source, us) in [(FOREIGN, 0), (FOREIGN + 1, 50), (FOREIGN + 2, 90), (FOREIGN + 2, 120)] {
         send(&mut table, 1, &frame(mac(1), source, 1), us).unwrap();
-        assert!(table.learned.len() <= 2);
+        assert!(table.learned.len() <= 2, "two of eight addresses for each of four ports");
         assert_eq!(table.learned.contains_key(&MacAddress::from_number(FOREIGN + 2)), us == 120);
     }
     // A group address is never learned.
     send(&mut table, 1, &frame(mac(1), MacAddress::BROADCAST.number(), 1), 500).unwrap();
     assert_eq!(table.learned.len(), 2);
+    let mut named = Vec::new();
+    table.read(port(1), &mut named);
+    let expected = [("learned_addresses", 2), ("unlearned_packets", 1)];
+    assert_eq!(named, expected.map(|(name, count)| (name.to_owned(), count)));
+}
+
+/// Whatever one port claims, an address of another port stays known, and memory and work stay bounded.
+#[test]
+fn a_flood_of_addresses_displaces_none_of_another_port() {
+    let mut table = table();
+    send(&mut table, 2, &frame(mac(1), FOREIGN, 1), 0).unwrap();
+    for n in 1..5_000 {
+        let us = n / 100;
+        send(&mut table, 1, &frame(mac(1), FOREIGN + n, 1), us).unwrap();
+        let entries: usize = table.shares.iter().map(|share| share.addresses.len()).sum();
+        assert!(table.learned.len() <= 3 && entries <= 6, "{n}: {entries}");
+    }
+    assert_eq!(send(&mut table, 0, &frame(FOREIGN, mac(1), 1), 60), Ok(vec![2]));
+}
+
+#[test]
+fn an_address_that_wanders_between_ports_leaves_nothing_behind() {
+    let mut table = table();
+    for n in 0..1_000 {
+        let input = 1 + n as usize % 3;
+        send(&mut table, input, &frame(mac(1), FOREIGN, 1), n).unwrap();
+        assert_eq!(table.shares.iter().map(|share| share.count).sum::<usize>(), 1);
+        assert!(table.shares.iter().all(|share| share.addresses.len() <= 4), "{:?}", table.shares);
+    }
 }
 
 #[test]

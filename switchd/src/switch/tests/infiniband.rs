@@ -239,6 +239,20 @@ fn multicast_goes_out_by_every_port_but_its_own_and_frees_its_buffer_once() {
 }
 
 #[test]
+fn multicast_of_management_takes_no_group_for_ever() {
+    let mut bench = bench(config("none"));
+    for psn in 0..50 {
+        bench.inject(1, packet(1, 0xc000, 15, 0, psn, 256));
+        bench.run_for(Duration::from_us(2));
+    }
+    assert_eq!((bench.sent(2).len(), bench.sent(3).len()), (50, 50));
+    assert!(bench.device.groups.iter().all(|copies| *copies == 0), "{:?}", bench.device.groups);
+    bench.inject(1, data(1, 0xc000, 5));
+    bench.run_for(Duration::from_us(10));
+    assert_eq!(bench.device.groups, [0], "one group, and it is free again");
+}
+
+#[test]
 fn management_needs_no_credit_and_overflows_into_its_own_counter() {
     let mut bench = bench(config("none"));
     bench.mute();

@@ -1,7 +1,7 @@
 //! Monitoring of a lab of containers: Prometheus scrapes every daemon, and Grafana shows the dashboard.
 //!
 //! ```text
-//!   daemons ◀── /metrics, with the lab's token ── prometheus ◀── grafana (only with its profile)
+//!   daemons ◀── /metrics, with a token that only reads ── prometheus ◀── grafana (only with its profile)
 //! ```
 //!
 //! The configuration of both is in a folder of this host that the Compose file mounts. It is JSON, which is YAML.
@@ -88,7 +88,13 @@ impl Monitoring {
             "profiles": [GRAFANA],
             "networks": ["fabric"],
             "ports": [published("PAUSEBED_GRAFANA_PORT", 3000)],
-            "environment": { "GF_AUTH_ANONYMOUS_ENABLED": "true" },
+            // Every user of this host may look. Without an account there is no default password.
+            "environment": {
+                "GF_AUTH_ANONYMOUS_ENABLED": "true",
+                "GF_AUTH_BASIC_ENABLED": "false",
+                "GF_AUTH_DISABLE_LOGIN_FORM": "true",
+                "GF_SECURITY_DISABLE_INITIAL_ADMIN_CREATION": "true",
+            },
             "volumes": [
                 self.mounted(SOURCE, &format!("{PROVISIONING}/datasources")),
                 self.mounted(PROVIDER, &format!("{PROVISIONING}/dashboards")),
@@ -115,7 +121,7 @@ fn scraping(services: &[String], token: &Token) -> Value {
         "global": { "scrape_interval": SCRAPE_INTERVAL },
         "scrape_configs": [{
             "job_name": "pausebed",
-            "authorization": { "type": "Bearer", "credentials": token.text() },
+            "authorization": { "type": "Bearer", "credentials": token.read_only().text() },
             "static_configs": [{ "targets": targets }],
         }],
     })
@@ -137,7 +143,7 @@ fn pretty(value: &Value) -> String {
 }
 
 /// Writes a file that only this user can read.
-fn secret(file: &Path, text: &str) -> io::Result<()> {
+pub(super) fn secret(file: &Path, text: &str) -> io::Result<()> {
     match fs::remove_file(file) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
@@ -167,7 +173,8 @@ mod tests {
         let config: Value = serde_json::from_str(&text).expect("JSON");
         let job = &config["scrape_configs"][0];
         assert_eq!(job["static_configs"][0]["targets"], json!(["nicd-0:4701", "s0:4701"]));
-        assert_eq!(job["authorization"]["credentials"], "second");
+        let reads = Token::new("second").read_only();
+        assert_eq!(job["authorization"]["credentials"], reads.text(), "Prometheus changes nothing");
         let source = fs::read_to_string(monitoring.folder.join(SOURCE)).expect("it is there");
         assert!(source.contains("http://prometheus:9090"), "{source}");
         assert_eq!(fs::read(monitoring.folder.join(DASHBOARD)).expect("it is there"), b"{}");

@@ -24,6 +24,8 @@ pub const SCENARIO: &str = "scenario.toml";
 pub const RUN: &str = "run";
 /// The name of the file with the token, in a lab that permits administration by TCP.
 pub const TOKEN: &str = "token";
+/// The name of the file with the token that permits reading only.
+pub const READ_TOKEN: &str = "read-token";
 /// The name of the log of the supervisor and the daemons.
 pub const LOG: &str = "lab.log";
 /// The environment variable with the folder of all labs.

@@ -1,6 +1,8 @@
 //! The supervisor of a lab: the process that holds its daemons and namespaces after `up` has ended.
 
-use super::folder::{AttachedRecord, LabRecord, LinkRecord, RUN, SCENARIO, Stage, TOKEN};
+use super::folder::{
+    AttachedRecord, LabRecord, LinkRecord, READ_TOKEN, RUN, SCENARIO, Stage, TOKEN,
+};
 use crate::daemons::Cabling;
 use crate::daemons::persistent::{LabEvent, run_until_stopped};
 use crate::error::OrHost;
@@ -16,6 +18,10 @@ use scenario::render::{Lab, render};
 use scenario::run::Backend;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
+
+/// Messages that a queue pair of a lab takes before they are complete. A lab has no end: without a limit an overload
+/// that lasts would fill the memory of its host.
+const SEND_QUEUE_MAX: u32 = 1024;
 
 /// A message of the supervisor to its starter, in one line. The last is not about the progress.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -128,10 +134,11 @@ fn note_ended(hosts: &mut Hosts, folder: &Path, record: &mut LabRecord) {
     }
 }
 
-/// Makes a token and writes it into the lab's folder.
+/// Makes a token and writes it into the lab's folder, and the one that only reads.
 fn make_token(folder: &Path) -> std::io::Result<Token> {
     let token = Token::make()?;
     token.write(&folder.join(TOKEN))?;
+    token.read_only().write(&folder.join(READ_TOKEN))?;
     Ok(token)
 }
 
@@ -148,6 +155,7 @@ fn without_end(scenario: &mut Scenario) -> Lab {
     lab.plan.measured.clear();
     lab.plan.named.clear();
     lab.plan.all_events = false;
+    lab.nics.iter_mut().for_each(|nic| nic.send_queue_max = Some(SEND_QUEUE_MAX));
     lab
 }
 

@@ -90,7 +90,7 @@ impl Account {
         let mut capture_dropped = 0;
         for capture in captures(experiment) {
             exits.trace(feed, node, &capture.file)?;
-            capture_dropped += capture.interfaces.iter().map(|port| port.dropped).sum::<u64>();
+            capture_dropped += capture.dropped();
         }
         let mut losses = losses(experiment);
         let at = wiring.end_name(feed.at);

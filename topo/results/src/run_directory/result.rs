@@ -5,6 +5,7 @@ use crate::run_directory::hosts::HostLine;
 use crate::run_directory::{FileSummary, WriteError};
 use crate::saturation::Saturation;
 use crate::verdict::{Judgement, Measured, Verdict};
+use emulation::frame_tap::CaptureStatistics;
 use emulation::recorder::Recording;
 use emulation::recorder::event_log::LoggedEvent;
 use emulation::wiring::End;
@@ -92,6 +93,9 @@ pub struct RunResult {
     /// clock, which has no sockets.
     #[serde(default)]
     pub refused: BTreeMap<String, u64>,
+    /// The captures, with the frames that they hold and those that they lost; left out if the scenario asks for none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub captures: Vec<CaptureStatistics>,
     /// Cycles of outputs that waited for each other; left out if there were none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deadlocks: Vec<DeadlockLine>,
@@ -101,6 +105,17 @@ pub struct RunResult {
     /// Commands of hosts; left out if there were none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<HostLine>,
+}
+
+/// The captures with at least one port, by file name: run directories of one run are alike wherever they stand.
+pub fn captures(recordings: &[Recording]) -> Vec<CaptureStatistics> {
+    let all = recordings.iter().filter_map(|recording| recording.capture.as_ref());
+    let used = all.filter(|capture| !capture.interfaces.is_empty());
+    let local = |capture: &CaptureStatistics| CaptureStatistics {
+        file: capture.file.file_name().unwrap_or_default().into(),
+        ..capture.clone()
+    };
+    used.map(local).collect()
 }
 
 /// An alarm: the first time that more than four fifths of a headroom were in use.
@@ -300,6 +315,11 @@ pub struct Completion {
 }
 
 impl RunResult {
+    /// Whether the captures that the scenario asks for hold every frame that passed.
+    pub fn is_captured(&self) -> bool {
+        self.captures.iter().all(CaptureStatistics::is_whole)
+    }
+
     /// The completion of the traffic items, `burst.1`, `burst.2`, … as one `burst`: messages add,
     /// quantiles are the worst of them. Items without messages are left out.
     pub fn completions(&self) -> BTreeMap<String, Completion> {

@@ -2,8 +2,9 @@
 
 use super::Place;
 use crate::exit::{Exit, Outcome};
+use crate::terminal;
 use crate::terminal::lab::{HostLine, LabLine, labs};
-use launch::lab::{LabRecord, Stage, client};
+use launch::lab::{LabRecord, Stage, client, rights};
 use std::collections::BTreeMap;
 
 /// Options of `status`.
@@ -12,6 +13,9 @@ pub(in super::super) struct Options {
     /// Only this lab
     #[arg(value_name = "LAB")]
     lab: Option<String>,
+    /// Show what each thread of the labs may do
+    #[arg(long)]
+    rights: bool,
     /// Print one JSON document instead of a table
     #[arg(long)]
     json: bool,
@@ -25,6 +29,9 @@ pub(in super::super) fn run(options: &Options) -> Outcome {
     if let Some(name) = &options.lab {
         all = all.remove(name).map(|record| (name.clone(), record)).into_iter().collect();
     }
+    if options.rights {
+        return Ok(show_rights(&all, options.json));
+    }
     let lines: BTreeMap<String, LabLine> =
         all.iter().map(|(name, record)| (name.clone(), line(record))).collect();
     if options.json {
@@ -36,6 +43,17 @@ pub(in super::super) fn run(options: &Options) -> Outcome {
     }
     let has_died = |line: &LabLine| line.state.starts_with("ended");
     Ok(if lines.values().any(has_died) { Exit::Died } else { Exit::Good })
+}
+
+fn show_rights(labs: &BTreeMap<String, LabRecord>, as_json: bool) -> Exit {
+    let held: BTreeMap<_, _> =
+        labs.iter().map(|(name, record)| (name.clone(), rights::of(record))).collect();
+    if as_json {
+        println!("{}", serde_json::to_string_pretty(&held).expect("plain data"));
+    } else {
+        println!("{}", terminal::lab::rights(&held));
+    }
+    Exit::Good
 }
 
 fn line(record: &LabRecord) -> LabLine {
@@ -59,6 +77,7 @@ fn line(record: &LabRecord) -> LabLine {
         injected_lost: daemons.iter().map(|daemon| daemon.injected.lost.total()).sum(),
         attached: daemons.iter().flat_map(|daemon| daemon.attached.clone()).collect(),
         hosts: record.hosts.iter().map(|host| HostLine::of(host, record.is_alive())).collect(),
+        captures: daemons.iter().filter_map(|daemon| daemon.capture.clone()).collect(),
         processes: record.daemons.clone(),
     }
 }

@@ -10,6 +10,25 @@ use proto::frame::{Frame, FrameKind, FramePool};
 
 /// Age above which a time stamp of the kernel is not used.
 const AGE_MAX_NS: u64 = 1_000_000_000;
+/// A calendar clock that has moved this far against the monotonic one since the last reading has been stepped: slewing
+/// moves it by half a thousandth.
+const STEP_NS: u64 = 1_000_000;
+
+/// Finds out whether the calendar clock, from which the kernel's time stamps come, has been stepped.
+#[derive(Debug, Default)]
+pub(super) struct StepDetector {
+    /// The distance between both clocks at the last reading.
+    before: Option<u64>,
+}
+
+impl StepDetector {
+    /// Whether the clock was stepped since the last call. Then the age of a packet that waits is unknown.
+    pub(super) fn is_stepped(&mut self, realtime_ns: u64, monotonic_ns: u64) -> bool {
+        let apart = realtime_ns.wrapping_sub(monotonic_ns);
+        let before = self.before.replace(apart).unwrap_or(apart);
+        before.abs_diff(apart) > STEP_NS
+    }
+}
 
 /// Frames on the way from sockets to devices.
 pub(super) struct Arrivals<'a, D> {
@@ -23,8 +42,8 @@ pub(super) struct Arrivals<'a, D> {
     pub deliver: D,
     /// The clock of the worker at the moment of reading.
     pub monotonic_ns: u64,
-    /// The clock of the kernel's time stamps, at that moment.
-    pub realtime_ns: u64,
+    /// The clock of the kernel's time stamps, at that moment; none if it has been stepped since the reading before.
+    pub realtime_ns: Option<u64>,
 }
 
 impl<D: FnMut(Accepted)> Arrivals<'_, D> {
@@ -39,7 +58,8 @@ impl<D: FnMut(Accepted)> Arrivals<'_, D> {
         }
         let frame = Frame::unchecked(FrameKind::Ethernet, whole_frame(&inward, self.pool));
         self.inbox.accept_bare(line, &frame);
-        let age = at_ns.map_or(0, |at_ns| self.realtime_ns.saturating_sub(at_ns));
+        let known = self.realtime_ns.zip(at_ns);
+        let age = known.map_or(0, |(realtime_ns, at_ns)| realtime_ns.saturating_sub(at_ns));
         let age = if age > AGE_MAX_NS { 0 } else { age };
         let left = self.clock.at_wall_ns(self.monotonic_ns - age);
         (self.deliver)(Accepted { line, frame, arrived: left + line.delay });
@@ -65,4 +85,23 @@ pub(crate) fn whole_frame(inward: &ReceivedFrame<'_>, pool: &mut FramePool) -> B
     }
     whole.extend_from_slice(rest);
     whole
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_of_the_calendar_clock_is_seen_once_and_slewing_is_none() {
+        let mut steps = StepDetector::default();
+        let (ms, mut calendar) = (1_000_000, 1_700_000_000_000_000_000);
+        assert!(!steps.is_stepped(calendar, 0), "nothing is known yet");
+        assert!(!steps.is_stepped(calendar + 100 * ms, 100 * ms));
+        assert!(!steps.is_stepped(calendar + 1_100 * ms + ms / 2, 1_100 * ms), "slewed");
+        for step in [500 * ms as i64, -(500 * ms as i64), 2 * ms as i64] {
+            calendar = calendar.wrapping_add_signed(step);
+            assert!(steps.is_stepped(calendar + 1_200 * ms, 1_200 * ms), "{step}");
+            assert!(!steps.is_stepped(calendar + 1_201 * ms, 1_201 * ms), "{step}");
+        }
+    }
 }

@@ -6,6 +6,7 @@ use crate::congestion::{Marking, QueueSample};
 use crate::ids::{Lid, PortNumber};
 use crate::params::Reader;
 use crate::random::Random;
+use crate::tests::bottleneck::refused;
 
 const TAU: Duration = Duration::from_ns(2074);
 
@@ -34,6 +35,15 @@ fn throttle(text: &str) -> Throttle {
 
 fn marker(text: &str) -> Option<Marker> {
     Marker::new(&read(text), place())
+}
+
+#[test]
+fn a_least_index_above_the_largest_is_refused() {
+    let fields = |text: &str| refused(&SCHEME, text);
+    assert_eq!(fields("ccti_min = 20\nccti_limit = 10"), ["ccti_min"]);
+    assert_eq!(fields("ccti_min = 128"), ["ccti_min"], "the linear table ends at 127");
+    assert_eq!(fields("ccti_min = 4\ncct = [0, 1, 2, 3]"), ["ccti_min"]);
+    assert!(fields("ccti_min = 10\nccti_limit = 10").is_empty());
 }
 
 fn data() -> FrameHeaders {

@@ -1,15 +1,16 @@
 //! Merges the captures of several daemons: one section, the interfaces of all, packets in order of arrival.
 //!
 //! Interfaces are renumbered. A daemon of this build writes each capture, so blocks are little-endian, and an
-//! invalid block ends the capture.
+//! invalid block ends the capture. A packet that cannot be written to the output is counted.
 //!
 //! Source: draft-ietf-opsawg-pcapng.
 
 use super::filter::Filter;
 use capture::pcapng::{LinkType, block, erf, option};
+use capture::{BlockWriter, Ending, Sink};
 use proto::events::Direction;
 use proto::frame::FrameKind;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 
 /// Octets of type and length before the body of a block, and of the repeated length after it.
 const HEAD: usize = 8;
@@ -20,8 +21,8 @@ const BLOCK_MAX: usize = 1 << 20;
 const PACKET: usize = HEAD + 20;
 
 /// The merged capture.
-pub(crate) struct CaptureMerger<W> {
-    out: W,
+pub(crate) struct CaptureMerger {
+    out: BlockWriter,
     is_begun: bool,
     interfaces: u32,
     filter: Filter,
@@ -33,16 +34,30 @@ pub(crate) struct MergeInput {
     interfaces: Vec<(u32, u16)>,
 }
 
-impl<W: Write> CaptureMerger<W> {
+impl MergeInput {
+    /// The packets of each interface of this input that are `lost`, by interface of the merged capture.
+    pub fn lost(&self, lost: &[u64]) -> Vec<u64> {
+        let of = |(whole, _): &(u32, u16)| lost.get(*whole as usize).copied().unwrap_or(0);
+        self.interfaces.iter().map(of).collect()
+    }
+}
+
+impl CaptureMerger {
     /// A merged capture that is written to `out`, with the packets that match `filter`.
-    pub const fn new(out: W, filter: Filter) -> CaptureMerger<W> {
+    pub fn new(out: impl Sink, filter: Filter) -> CaptureMerger {
+        let out = BlockWriter::new(out);
         CaptureMerger { out, is_begun: false, interfaces: 0, filter }
+    }
+
+    /// What became of the output.
+    pub fn finish(self) -> Ending {
+        self.out.finish(|_| Vec::new())
     }
 
     /// Adds a block of `source`.
     ///
     /// # Errors
-    /// If the output fails, or the block is invalid.
+    /// If the block is invalid.
     pub fn add(&mut self, source: &mut MergeInput, block: &mut [u8]) -> io::Result<()> {
         match number(block, 0)? {
             block::SECTION if std::mem::replace(&mut self.is_begun, true) => return Ok(()),
@@ -62,7 +77,8 @@ impl<W: Write> CaptureMerger<W> {
             }
             _ => {}
         }
-        self.out.write_all(block)
+        self.out.take(block);
+        Ok(())
     }
 
     fn wants(&self, link_type: u16, block: &[u8]) -> io::Result<bool> {
@@ -131,6 +147,8 @@ mod tests {
     use super::*;
     use capture::pcapng;
     use capture::reader::CaptureReader;
+    use std::fs::File;
+    use std::io::Seek;
 
     /// A capture of two ports, each with a frame that contains the name.
     fn capture(name: &str) -> Vec<u8> {
@@ -161,9 +179,27 @@ mod tests {
         out
     }
 
+    fn nowhere() -> File {
+        File::options().write(true).open("/dev/null").expect("every system has it")
+    }
+
+    #[test]
+    fn a_packet_that_the_disk_has_no_room_for_is_counted() {
+        let full = File::options().write(true).open("/dev/full").expect("every system has it");
+        let mut merger = CaptureMerger::new(full, Filter::default());
+        let (capture, mut source, mut block) = (capture("a"), MergeInput::default(), Vec::new());
+        let mut input = capture.as_slice();
+        while read_block(&mut input, &mut block).expect("whole blocks") {
+            merger.add(&mut source, &mut block).expect("valid blocks");
+        }
+        let ending = merger.finish();
+        assert!(ending.error.is_some());
+        assert_eq!((ending.bytes, source.lost(&ending.lost)), (0, vec![1, 1]));
+    }
+
     fn merged(captures: &[Vec<u8>], filter: Filter) -> Vec<(String, u8)> {
-        let mut out = Vec::new();
-        let mut merger = CaptureMerger::new(&mut out, filter);
+        let mut out = tempfile::tempfile().expect("a file");
+        let mut merger = CaptureMerger::new(out.try_clone().expect("a descriptor"), filter);
         let mut inputs: Vec<&[u8]> = captures.iter().map(Vec::as_slice).collect();
         let mut sources: Vec<MergeInput> = inputs.iter().map(|_| MergeInput::default()).collect();
         let mut block = Vec::new();
@@ -175,7 +211,9 @@ mod tests {
                 }
             }
         }
-        let mut reader = CaptureReader::new(out.as_slice()).expect("a capture");
+        assert_eq!(merger.finish().error, None);
+        out.rewind().expect("the beginning");
+        let mut reader = CaptureReader::new(out).expect("a capture");
         let mut found = Vec::new();
         while let Some(packet) = reader.next_raw().expect("whole") {
             let packet = packet.expect("a packet");
@@ -202,13 +240,13 @@ mod tests {
         for cut in 1..whole.len() {
             let mut input = &whole[..cut];
             let mut source = MergeInput::default();
-            let mut merger = CaptureMerger::new(Vec::new(), Filter::default());
+            let mut merger = CaptureMerger::new(nowhere(), Filter::default());
             let mut block = Vec::new();
             while let Ok(true) = read_block(&mut input, &mut block) {
                 merger.add(&mut source, &mut block).expect("complete blocks are valid");
             }
         }
-        let mut merger = CaptureMerger::new(Vec::new(), Filter::default());
+        let mut merger = CaptureMerger::new(nowhere(), Filter::default());
         for kind in [block::INTERFACE, block::PACKET, block::STATISTICS] {
             let mut block = [kind.to_le_bytes(), 12u32.to_le_bytes(), 12u32.to_le_bytes()].concat();
             let taken = merger.add(&mut MergeInput::default(), &mut block);
