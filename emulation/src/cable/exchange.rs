@@ -13,7 +13,7 @@ use super::link_watch::LinkWatch;
 use super::outbox::{Outbox, SendCounts, SentLine};
 use crate::clock::Clock;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
-use packets::{FrameSocket, InterfaceEvent, PortSocket, PortSockets};
+use packets::{InterfaceEvent, PortSocket, PortSockets};
 use proto::events::CarrierLoss;
 use proto::frame::{Frame, FramePool};
 use proto::ids::PortNumber;
@@ -171,7 +171,7 @@ impl Outside {
         lines: &Lines,
     ) -> io::Result<Outside> {
         let session = Session { bare: true, ..session.clone() };
-        let ports = PortSockets::new(sockets, None, &session, lines)?;
+        let ports = PortSockets::new(sockets, Vec::new(), &session, lines)?;
         ports.check(lines.all_outgoing().filter(|line| line.to == Destination::Outside))?;
         let ready = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
         for socket in [datagrams.as_fd(), ports.as_fd()] {

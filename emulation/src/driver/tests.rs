@@ -110,7 +110,8 @@ impl Lab {
                 sockets[side].push(PortSocket { device, port, socket, watch: None });
             }
         }
-        let sockets = sockets.into_iter().map(|ports| Sockets::Packets(ports, Vec::new())).collect();
+        let sockets =
+            sockets.into_iter().map(|ports| Sockets::Packets(ports, Vec::new())).collect();
         let lab = Lab { bare, sockets, ..Lab::udp([0, 0, 1], false) };
         Some((lab, namespaces))
     }
