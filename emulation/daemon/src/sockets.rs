@@ -15,7 +15,7 @@ use emulation::clock::monotonic_ns;
 use emulation::timer;
 use emulation::wiring::Sending;
 use std::io;
-use std::path::Path;
+use std::path::PathBuf;
 
 /// An interface has one send ring, and the kernel frees it shortly after the process that owned it has ended.
 /// Nanoseconds to wait for that, and between tries.
@@ -76,7 +76,7 @@ fn to_programs(config: &DaemonConfig) -> io::Result<Vec<PortSocket>> {
     for (device, node) in config.own_nodes().enumerate() {
         for attached in config.wiring.attached.iter().filter(|attached| attached.at.node == node) {
             let Some(pair) = &attached.socket else { continue };
-            let socket = PeerSocket::open(pair).map_err(|error| {
+            let socket = PeerSocket::open(pair, attached.is_host).map_err(|error| {
                 let what = format!("port {}: {error}", config.wiring.end_name(attached.at));
                 io::Error::new(error.kind(), what)
             })?;
@@ -88,11 +88,11 @@ fn to_programs(config: &DaemonConfig) -> io::Result<Vec<PortSocket>> {
 }
 
 /// Opens a packet socket on every interface that `config` names.
-fn on_interfaces<'c>(config: &'c DaemonConfig) -> io::Result<Sockets> {
+fn on_interfaces(config: &DaemonConfig) -> io::Result<Sockets> {
     let own: Vec<usize> = config.own_nodes().collect();
     // The namespaces with attached interfaces: this one and those of devices with hosts.
-    let mut watched: Vec<Option<&Path>> = Vec::new();
-    let mut open = |face: &'c PortInterface| {
+    let mut watched: Vec<Option<PathBuf>> = Vec::new();
+    let mut open = |face: &PortInterface| {
         let device = own.iter().position(|node| *node == face.at.node);
         let device = device.ok_or_else(|| io::Error::other("a port of another process"))?;
         let attached = config.wiring.attached.iter().find(|attached| attached.at == face.at);
@@ -112,10 +112,9 @@ fn on_interfaces<'c>(config: &'c DaemonConfig) -> io::Result<Sockets> {
         } else if attached.is_some() {
             socket = socket.with_ring()?;
         }
-        let namespace = face.namespace.as_deref();
         let watch = attached.map(|_| {
-            watched.iter().position(|other| *other == namespace).unwrap_or_else(|| {
-                watched.push(namespace);
+            watched.iter().position(|other| *other == face.namespace).unwrap_or_else(|| {
+                watched.push(face.namespace.clone());
                 watched.len() - 1
             })
         });
@@ -123,7 +122,7 @@ fn on_interfaces<'c>(config: &'c DaemonConfig) -> io::Result<Sockets> {
     };
     let mut ports = config.interfaces.iter().map(&mut open).collect::<io::Result<Vec<_>>>()?;
     ports.extend(to_programs(config)?);
-    let watches = watched.into_iter().map(|namespace| within(namespace, LinkWatch::here));
+    let watches = watched.iter().map(|namespace| within(namespace.as_deref(), LinkWatch::here));
     Ok(Sockets::Packets(ports, watches.collect::<io::Result<_>>()?))
 }
 

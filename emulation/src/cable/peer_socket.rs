@@ -16,6 +16,12 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
+/// Frames wait so long for a program that does not read, in nanoseconds; then they are dropped.
+const PATIENCE_NS: u64 = 500_000_000;
+/// The same for a host of the lab, in nanoseconds. A machine that gets no processor for a while is slow, not absent;
+/// the kernel reports at once that it has ended.
+const HOST_PATIENCE_NS: u64 = 5_000_000_000;
+
 /// Octets of the longest path of a socket. Source: unix(7), `sun_path` without the terminating zero.
 pub const PATH_MAX: usize = 107;
 
@@ -31,15 +37,17 @@ pub struct PeerSocket {
     buffers: Buffers,
     /// The kernel's count of dropped datagrams, as of the last query.
     overflows: Cell<u32>,
+    /// How long frames wait for a peer that does not read, in nanoseconds.
+    pub patience_ns: u64,
 }
 
 impl PeerSocket {
-    /// Binds the local address of `pair`. A file there is removed if it is a socket of this user to which no process
+    /// Binds the local address of `pair`, whose other end is a host of the lab or any program. A file there is removed if it is a socket of this user to which no process
     /// is bound.
     ///
     /// # Errors
     /// If the local address is in use, or a path is longer than [`PATH_MAX`].
-    pub fn open(pair: &SocketPair) -> io::Result<PeerSocket> {
+    pub fn open(pair: &SocketPair, is_host: bool) -> io::Result<PeerSocket> {
         let (socket, peer, source, file) = match pair {
             SocketPair::Unix { local, remote } => {
                 (bind_file(local)?, file_address(remote)?, None, Some(local.clone()))
@@ -54,7 +62,8 @@ impl PeerSocket {
         };
         socket.set_nonblocking(true)?;
         let buffers = widen(&socket)?;
-        Ok(PeerSocket { socket, peer, source, file, buffers, overflows: Cell::new(0) })
+        let patience_ns = if is_host { HOST_PATIENCE_NS } else { PATIENCE_NS };
+        Ok(PeerSocket { socket, peer, source, file, buffers, overflows: Cell::new(0), patience_ns })
     }
 
     /// The sizes of its buffers, as the kernel reports them.
@@ -190,7 +199,7 @@ mod tests {
     #[test]
     fn a_datagram_is_a_frame_in_both_directions_and_the_file_is_private() {
         let folder = tempfile::tempdir().expect("a folder");
-        let socket = PeerSocket::open(&pair(folder.path())).expect("a free path");
+        let socket = PeerSocket::open(&pair(folder.path()), false).expect("a free path");
         let file = folder.path().join("lab");
         let mode = fs::metadata(&file).expect("the file exists").permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
@@ -212,14 +221,14 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("lab");
         drop(UnixDatagram::bind(&file).expect("a free path"));
-        drop(PeerSocket::open(&pair(folder.path())).expect("the stale socket is removed"));
+        drop(PeerSocket::open(&pair(folder.path()), false).expect("the stale socket is removed"));
         let used = UnixDatagram::bind(&file).expect("a free path");
-        let error = PeerSocket::open(&pair(folder.path())).expect_err("a process uses it");
+        let error = PeerSocket::open(&pair(folder.path()), false).expect_err("a process uses it");
         assert!(error.to_string().contains("a process uses"), "{error}");
         drop(used);
         fs::remove_file(&file).expect("the file is there");
         fs::write(&file, "kept").expect("a free path");
-        let error = PeerSocket::open(&pair(folder.path())).expect_err("no socket");
+        let error = PeerSocket::open(&pair(folder.path()), false).expect_err("no socket");
         assert!(error.to_string().contains("is no socket"), "{error}");
         assert_eq!(fs::read_to_string(&file).expect("the file is there"), "kept");
     }
@@ -228,7 +237,7 @@ mod tests {
     fn a_path_above_107_octets_is_refused_by_its_length() {
         let long = PathBuf::from(format!("/{}", "x".repeat(PATH_MAX)));
         let pair = SocketPair::Unix { local: long, remote: "/peer".into() };
-        let error = PeerSocket::open(&pair).expect_err("too long");
+        let error = PeerSocket::open(&pair, false).expect_err("too long");
         assert!(error.to_string().contains("108 octets"), "{error}");
     }
 
@@ -239,7 +248,8 @@ mod tests {
         let free = std::net::UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
         let local = free.expect("loopback has free ports");
         let remote = peer.local_addr().expect("it is bound");
-        let socket = PeerSocket::open(&SocketPair::Udp { local, remote }).expect("a free port");
+        let socket =
+            PeerSocket::open(&SocketPair::Udp { local, remote }, false).expect("a free port");
         other.send_to(b"forged", local).expect("loopback");
         peer.send_to(b"frame", local).expect("loopback");
         assert_eq!(received(&socket), [Err(ReceiveError::Foreign), Ok(b"frame".to_vec())]);

@@ -73,11 +73,11 @@ fn ipv6(is_wanted: bool) -> io::Result<()> {
     if !is_wanted {
         return set("disable_ipv6", "1");
     }
+    // The link-local address stays: neighbour solicitations for RDMA, which no packet has caused, come from it.
     for key in ["accept_ra", "autoconf", "router_solicitations", "accept_dad", "dad_transmits"] {
         set(key, "0")?;
     }
-    // No address is made from the MAC address.
-    set("addr_gen_mode", "1")
+    Ok(())
 }
 
 /// Input of `ip -batch`. All of it is made from numbers.

@@ -18,15 +18,10 @@ const NAME_MAX: usize = 32;
 const MTU: std::ops::RangeInclusive<u32> = 68..=9500;
 /// Most addresses of a host.
 const ADDRESSES_MAX: usize = 16;
-/// Settings with which IPv6 makes no address and sends no frame unasked. Source: the kernel's ip-sysctl.rst.
-const SETTLED: [(&str, &str); 6] = [
-    ("accept_ra", "0"),
-    ("autoconf", "0"),
-    ("router_solicitations", "0"),
-    ("accept_dad", "0"),
-    ("dad_transmits", "0"),
-    ("addr_gen_mode", "1"),
-];
+/// Settings of IPv6 that are 0, so that it asks no router for an address, and no host whether an address is free.
+/// Source: the kernel's ip-sysctl.rst.
+const ASKING: [&str; 5] =
+    ["accept_ra", "autoconf", "router_solicitations", "accept_dad", "dad_transmits"];
 
 /// The interface `eth0` of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,7 +92,7 @@ fn set_ipv6(name: &str, on: bool) -> io::Result<()> {
         }
     };
     if on {
-        SETTLED.iter().try_for_each(|(key, value)| set(key, value))?;
+        ASKING.iter().try_for_each(|key| set(key, "0"))?;
     }
     set("disable_ipv6", if on { "0" } else { "1" })
 }

@@ -17,9 +17,6 @@ const ETHERNET: usize = 14;
 /// Octets of an 802.1Q tag, which the MTU does not include either.
 const TAG: usize = 4;
 
-/// Frames wait so long for a program that does not read, in nanoseconds; then they are dropped. A virtual machine on a
-/// busy host stands still for tens of milliseconds.
-const PATIENCE_NS: u64 = 500_000_000;
 /// Interval at which a frame is offered to a program that does not read or is not there, in nanoseconds.
 const PROBE_NS: u64 = 1_000_000;
 
@@ -28,6 +25,8 @@ const PROBE_NS: u64 = 1_000_000;
 pub(super) struct AttachedInterface {
     /// The interface's name; none for a program.
     name: Option<String>,
+    /// Frames wait so long for a program that does not read, in nanoseconds; then they are dropped.
+    patience_ns: u64,
     /// When a frame was last offered to the program, in monotonic nanoseconds.
     probed_ns: u64,
     /// Since when the program has not read, if so.
@@ -64,12 +63,13 @@ pub(super) struct Consequence {
 impl AttachedInterface {
     /// What `socket` leads to, thought to be up until something else is known.
     pub fn new(socket: &FrameSocket) -> AttachedInterface {
-        let interface = match socket {
-            FrameSocket::Interface(socket) => Some(socket),
-            FrameSocket::Peer(_) => None,
+        let (interface, patience_ns) = match socket {
+            FrameSocket::Interface(socket) => (Some(socket), 0),
+            FrameSocket::Peer(socket) => (None, socket.patience_ns),
         };
         AttachedInterface {
             name: interface.map(|socket| socket.name().to_owned()),
+            patience_ns,
             probed_ns: 0,
             full_since_ns: None,
             index: interface.map(PacketSocket::index),
@@ -137,7 +137,7 @@ impl AttachedInterface {
         }
         let now_ns = monotonic_ns();
         let since_ns = *self.full_since_ns.get_or_insert(now_ns);
-        if is_full && self.loss.is_none() && now_ns < since_ns + PATIENCE_NS {
+        if is_full && self.loss.is_none() && now_ns < since_ns + self.patience_ns {
             return Consequence::default();
         }
         Consequence { drops: true, ..self.change(Some(CarrierLoss::NoPeer), now) }

@@ -271,7 +271,7 @@ mod peers {
     }
 
     impl Cable {
-        fn new() -> Cable {
+        fn new(is_host: bool) -> Cable {
             let folder = tempfile::tempdir().expect("a folder");
             let [local, remote] = ["lab", "peer"].map(|name| folder.path().join(name));
             let wiring: Wiring = serde_json::from_str(ONE_PORT).expect("a wiring");
@@ -280,7 +280,7 @@ mod peers {
             let session =
                 Session { epoch: 1, peers: vec![], datagram_max: 60_000, bare: false, clock };
             let pair = SocketPair::Unix { local, remote };
-            let socket = PeerSocket::open(&pair).expect("a free path").into();
+            let socket = PeerSocket::open(&pair, is_host).expect("a free path").into();
             let port = PortNumber::from_index(0);
             let port = PortSocket { device: 0, port, socket, watch: None };
             let fabric = udp::open(std::net::Ipv4Addr::LOCALHOST.into()).expect("a free port");
@@ -318,7 +318,7 @@ mod peers {
 
     #[test]
     fn a_peer_that_goes_and_returns_gets_nothing_late() {
-        let mut cable = Cable::new();
+        let mut cable = Cable::new(false);
         cable.send(1);
         assert_eq!(cable.event(), Some(down(CarrierLoss::NoPeer)));
         let peer = cable.peer();
@@ -338,7 +338,7 @@ mod peers {
 
     #[test]
     fn a_peer_that_does_not_read_is_given_up_after_a_while() {
-        let mut cable = Cable::new();
+        let mut cable = Cable::new(false);
         let peer = cable.peer();
         // The kernel holds at most some hundred datagrams for it.
         (0..2_000).for_each(|_| cable.send(1));
@@ -357,8 +357,27 @@ mod peers {
     }
 
     #[test]
+    fn a_host_that_does_not_read_for_a_while_gets_all_frames() {
+        let mut cable = Cable::new(true);
+        let peer = cable.peer();
+        (0..1_000).for_each(|number| cable.send(number as u8));
+        pause_ns(100_000_000);
+        cable.exchange.flush();
+        assert_eq!(cable.event(), None);
+        let (mut room, mut next) = ([0; 100], 0);
+        while cable.exchange.waiting() || next < 1_000 {
+            cable.exchange.flush();
+            while let Ok(count) = peer.recv(&mut room) {
+                assert_eq!(room[count - 1], next as u8, "frame {next}");
+                next += 1;
+            }
+        }
+        assert_eq!((next, cable.outside().sent.total()), (1_000, 1_000));
+    }
+
+    #[test]
     fn wrong_sizes_are_counted_and_frames_arrive() {
-        let mut cable = Cable::new();
+        let mut cable = Cable::new(false);
         let peer = cable.peer();
         let lab = cable.folder.path().join("lab");
         for length in [0, 13, 14, 1_514, 16_384, 16_385, 65_000] {
