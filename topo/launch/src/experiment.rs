@@ -15,6 +15,7 @@ use results::run_directory::result::{
     Standing,
 };
 use results::run_directory::{self, Remark, RemarkKind, RunRecord, WriteError, junit};
+use results::remarks;
 use results::saturation;
 use results::verdict::{Judgement, Measured, Verdict, judge};
 use scenario::Scenario;
@@ -176,6 +177,12 @@ fn describe(
         refused: outcome.refused.clone(),
         deadlocks: deadlocks(lab, outcome),
         headroom_alarms: result::headroom_alarms(&lab.fabric, &outcome.recordings),
+        remarks: remarks::unanswered_marks(
+            &scenario.scheme.kind,
+            &scenario.fabric.foreign,
+            &lab.fabric,
+            &outcome.recordings,
+        ),
         fabric_seconds: seconds,
         host: host(conditions, outcome),
         files: BTreeMap::new(),

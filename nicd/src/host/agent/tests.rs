@@ -1,7 +1,7 @@
 //! The agents of two NICs on a cable: every verb, without and with losses.
 
 use crate::config::{HostConfig, NicConfig, RoceVersion};
-use crate::nic::tests::cable::{Impairment, Pair, Seen, config, on_ethernet, us};
+use crate::nic::tests::cable::{Impairment, Pair, Seen, config, on_ethernet};
 use proto::device::Control;
 use proto::units::Duration;
 use std::cell::RefCell;

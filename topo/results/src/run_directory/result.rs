@@ -91,6 +91,9 @@ pub struct RunResult {
     /// Alarms of headroom that was nearly used up; left out if there were none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub headroom_alarms: Vec<HeadroomLine>,
+    /// What a reader may expect of the run and does not find, with the reason.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remarks: Vec<String>,
 }
 
 /// An alarm: the first time that more than four fifths of a headroom were in use.

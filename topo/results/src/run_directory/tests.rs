@@ -213,6 +213,7 @@ fn result(judged: Vec<Judgement>, fidelity: Fidelity) -> RunResult {
         refused: BTreeMap::new(),
         deadlocks: Vec::new(),
         headroom_alarms: Vec::new(),
+        remarks: Vec::new(),
         fabric_seconds: 2.5e-9,
         host: Host::default(),
         files: BTreeMap::new(),
