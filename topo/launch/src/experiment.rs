@@ -16,6 +16,7 @@ use results::run_directory::result::{
     Standing,
 };
 use results::run_directory::{self, Remark, RemarkKind, RunRecord, WriteError, junit};
+use results::remarks;
 use results::saturation;
 use results::verdict::{Judgement, Measured, Verdict, judge};
 use scenario::Scenario;
@@ -185,6 +186,12 @@ fn describe(
         captures: result::captures(&outcome.recordings),
         deadlocks: deadlocks(lab, outcome),
         headroom_alarms: result::headroom_alarms(&lab.fabric, &outcome.recordings),
+        remarks: remarks::unanswered_marks(
+            &scenario.scheme.kind,
+            &scenario.fabric.foreign,
+            &lab.fabric,
+            &outcome.recordings,
+        ),
         fabric_seconds: seconds,
         host: host(conditions, outcome),
         files: BTreeMap::new(),

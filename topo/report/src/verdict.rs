@@ -106,6 +106,7 @@ fn lede(facts: &Facts<'_>) -> Markup {
             }
             Some(_) => { b { "This host kept up" } ", so the result counts." }
         }
+        @for remark in &result.remarks { " Remark: " (remark) "." }
     }
 }
 

@@ -42,6 +42,7 @@ pub fn text(experiment: &Experiment) -> String {
     lines.extend(refused(&result.refused));
     lines.extend(result.deadlocks.iter().map(deadlock));
     lines.extend(headroom_alarm(&result.headroom_alarms));
+    lines.extend(result.remarks.iter().map(|remark| format!("  ! {remark}")));
     lines.extend(experiment.outcome.reasons.iter().map(|reason| format!("  ◐ {reason}")));
     let is_inconclusive = result.verdict == Verdict::Inconclusive;
     let again = result.fidelity.suggested_dilation.filter(|_| is_inconclusive);

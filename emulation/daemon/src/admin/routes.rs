@@ -25,6 +25,8 @@ const EXPOSITION: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// Calls to an agent that a request carries at most: the worker executes them in one turn.
 const CALLS_MAX: usize = 16;
+/// Octets of a request with calls.
+const CALLS_LENGTH_MAX: usize = 128 * 1024;
 /// Probabilities are rounded to a billionth.
 const CHANCE_UNIT: u64 = 1_000_000_000;
 
@@ -46,7 +48,7 @@ pub fn router(handle: Arc<AdminHandle>, body_max: usize) -> Router {
         .route("/links/{port}", post(link))
         .route("/faults/{port}", post(fault).delete(mend))
         .route("/traffic", post(traffic))
-        .route("/agent/{node}", post(agent))
+        .route("/agent/{node}", post(agent).layer(DefaultBodyLimit::max(CALLS_LENGTH_MAX)))
         .route("/capture", post(capture).delete(end_capture))
         .layer(DefaultBodyLimit::max(body_max))
         .with_state(handle)

@@ -105,6 +105,9 @@ pub struct RunResult {
     /// Commands of hosts; left out if there were none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<HostLine>,
+    /// What a reader may expect of the run and does not find, with the reason.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remarks: Vec<String>,
 }
 
 /// The captures with at least one port, by file name: run directories of one run are alike wherever they stand.

@@ -217,6 +217,7 @@ fn result(judged: Vec<Judgement>, fidelity: Fidelity) -> RunResult {
         headroom_alarms: Vec::new(),
         hosts: Vec::new(),
         captures: Vec::new(),
+        remarks: Vec::new(),
         fabric_seconds: 2.5e-9,
         host: Host::default(),
         files: BTreeMap::new(),

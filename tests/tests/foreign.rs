@@ -1,0 +1,19 @@
+//! A NIC of a lab and Linux with soft-RoCE in a virtual machine, at the two ends of real daemons: the verbs, and the
+//! programs of rdma-core and perftest. Without an image (`pausebed vm build`) or QEMU the tests print SKIPPED.
+
+#![expect(clippy::disallowed_methods, reason = "these tests start the program")]
+
+#[path = "foreign/bench.rs"]
+mod bench;
+#[path = "foreign/campaign.rs"]
+mod campaign;
+#[path = "live/laboratory.rs"]
+#[allow(dead_code, reason = "the tests of live.rs use more of it")]
+mod laboratory;
+#[path = "lab/place.rs"]
+#[allow(dead_code, reason = "the tests of lab.rs use more of it")]
+mod place;
+#[path = "foreign/programs.rs"]
+mod programs;
+#[path = "foreign/verbs.rs"]
+mod verbs_of_both;

@@ -1,0 +1,120 @@
+//! The campaigns: long streams both ways. A ledger holds what is done, so that a run which was stopped goes on.
+//!
+//! `PAUSEBED_LEDGER` names the folder of the ledger, otherwise the temporary folder has it. Each line is a part of a
+//! campaign that has passed.
+
+use crate::bench::Bench;
+use crate::laboratory::alone;
+use crate::verbs_of_both::{MTU_1024, datagrams_each_way, ends, impair, length_of, one};
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::PathBuf;
+use testbed::verbs::stream::{Plan, SLOTS, VERBS, Verb, memory_for};
+use testbed::verbs::{Fault, Terms, connect, datagrams};
+use verbs::attributes::Service;
+
+/// The parts of a campaign that have passed.
+struct Ledger {
+    file: PathBuf,
+    done: Vec<String>,
+}
+
+impl Ledger {
+    fn open(campaign: &str) -> Ledger {
+        let folder = std::env::var_os("PAUSEBED_LEDGER").map(PathBuf::from);
+        let folder = folder.unwrap_or_else(std::env::temp_dir);
+        let file = folder.join(format!("pausebed-{campaign}.ledger"));
+        let text = fs::read_to_string(&file).unwrap_or_default();
+        Ledger { file, done: text.lines().map(str::to_owned).collect() }
+    }
+
+    fn has(&self, part: &str) -> bool {
+        self.done.iter().any(|done| done == part)
+    }
+
+    fn add(&mut self, part: String) {
+        let mut file = File::options().create(true).append(true).open(&self.file).expect("a file");
+        writeln!(file, "{part}").expect("a line");
+        self.done.push(part);
+    }
+
+    /// The campaign is over: the next one begins anew.
+    fn close(self) {
+        fs::remove_file(&self.file).expect("the ledger is ours");
+    }
+}
+
+/// Messages of a part, after which the ledger has a line.
+const PART: u64 = 20 * SLOTS as u64;
+
+/// Streams of verbs, each with its number of messages, both ways.
+fn campaign(name: &str, verbs: &[(Verb, u64)], length: u32, impaired: bool) {
+    let _alone = alone();
+    let mut ledger = Ledger::open(name);
+    let Some(bench) = Bench::start(&[], MTU_1024) else { return };
+    if impaired {
+        impair(&bench, "h1:1");
+        impair(&bench, "s1:1");
+    }
+    for way in 0..2 {
+        for (verb, messages) in verbs {
+            let parts = messages.div_ceil(PART);
+            for part in 0..parts {
+                let title = format!("{way} {verb:?} {part} of {parts}");
+                if ledger.has(&title) {
+                    continue;
+                }
+                let mut ends = ends(&bench, (Service::Rc, true), memory_for(length));
+                let [linux, nic] = &mut ends;
+                // Queue pairs are new for each part, and begin just before PSNs wrap.
+                connect(linux, nic, &Terms::default()).unwrap_or_else(|Fault(why)| panic!("{why}"));
+                let (from, to) = if way == 0 { (linux, nic) } else { (nic, linux) };
+                let messages = PART.min(messages - part * PART).next_multiple_of(u64::from(SLOTS));
+                let length = length_of(*verb, length);
+                one(&Plan { verb: *verb, messages, length, first: 0 }, from, to);
+                ledger.add(title);
+            }
+        }
+    }
+    bench.stop();
+    ledger.close();
+}
+
+#[test]
+#[ignore = "slow: a million messages each way"]
+fn a_million_messages_pass_each_way() {
+    campaign("million", &[(Verb::SendImmediate, 1_000_000)], 64, false);
+}
+
+#[test]
+#[ignore = "slow: a hundred thousand messages for each verb and way"]
+fn a_hundred_thousand_messages_of_each_verb_pass_each_way_with_losses() {
+    let messages = |verb| if verb == Verb::Read { 10_000 } else { 100_000 };
+    let verbs = VERBS.map(|verb| (verb, messages(verb)));
+    campaign("losses", &verbs, 256, true);
+}
+
+#[test]
+#[ignore = "slow: a hundred thousand datagrams each way"]
+fn a_hundred_thousand_datagrams_are_counted_each_way_with_losses() {
+    let _alone = alone();
+    let mut ledger = Ledger::open("datagrams");
+    let Some(bench) = Bench::start(&[], MTU_1024) else { return };
+    bench.keep_neighbour();
+    impair(&bench, "h1:1");
+    impair(&bench, "s1:1");
+    let parts = 10;
+    for part in 0..parts {
+        let title = format!("{part} of {parts}");
+        if ledger.has(&title) {
+            continue;
+        }
+        let mut ends = ends(&bench, (Service::Ud, true), datagrams::memory_for(1000));
+        let [linux, nic] = &mut ends;
+        datagrams::open([linux, nic]).unwrap_or_else(|Fault(why)| panic!("{why}"));
+        datagrams_each_way(&bench, &mut ends, 10_112);
+        ledger.add(title);
+    }
+    bench.stop();
+    ledger.close();
+}
