@@ -410,3 +410,6 @@ impl Lingering {
         self.mesh.answer();
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,6 +8,7 @@ use proto::counters::DeviceReading;
 use proto::device::{Control, Departure, Device, Instrumented};
 use proto::events::{DeviceEvent, EventKind};
 use proto::frame::FrameKind;
+use proto::ids::PortNumber;
 use std::collections::VecDeque;
 use std::fmt::Display;
 use std::sync::{Arc, Mutex};
