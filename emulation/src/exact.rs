@@ -412,3 +412,6 @@ impl Lingering {
         self.mesh.answer();
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -14,12 +14,16 @@ mod containers;
 mod dissector;
 #[path = "live/ethernet.rs"]
 mod ethernet;
+#[path = "live/exact.rs"]
+mod exact;
 #[path = "live/hostile.rs"]
 mod hostile;
 #[path = "live/joining.rs"]
 mod joining;
 #[path = "live/laboratory.rs"]
 mod laboratory;
+#[path = "live/path.rs"]
+mod path;
 #[path = "live/ratios.rs"]
 mod ratios;
 #[path = "live/ring.rs"]

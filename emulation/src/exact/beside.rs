@@ -63,8 +63,10 @@ pub(super) struct Beside {
     bare: bool,
     epoch: u32,
     cables: Vec<Cable>,
-    /// By line index, of what is sent and of what is received: index into `cables`.
-    by_line: Vec<Option<usize>>,
+    /// By index of the line that is sent: index into `cables`.
+    sends: Vec<Option<usize>>,
+    /// The same by index of the line that is received. Both ends of a cable may be here.
+    receives: Vec<Option<usize>>,
     ready: Epoll,
     room: ReceiveBuffers,
 }
@@ -80,15 +82,15 @@ impl Beside {
     ) -> io::Result<Beside> {
         let ready = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
         ready.add(channels, EpollEvent::new(EpollFlags::EPOLLIN, u64::MAX))?;
-        let mut by_line = vec![None; lines.count()];
+        let (mut sends, mut receives) = (vec![None; lines.count()], vec![None; lines.count()]);
         let mut cables = Vec::with_capacity(ports.len());
         for PortSocket { device, port, socket, .. } in ports {
             let uncabled = || io::Error::other("no cable at an interface");
             let out = *lines.outgoing(device, port).ok_or_else(uncabled)?;
             let from = *lines.incoming(out.link, out.end.other()).ok_or_else(uncabled)?;
             ready.add(&socket, EpollEvent::new(EpollFlags::EPOLLIN, cables.len() as u64))?;
-            by_line[out.index()] = Some(cables.len());
-            by_line[from.index()] = Some(cables.len());
+            sends[out.index()] = Some(cables.len());
+            receives[from.index()] = Some(cables.len());
             cables.push(Cable {
                 socket,
 
@@ -100,17 +102,17 @@ impl Beside {
                 arrived: VecDeque::new(),
             });
         }
-        let mut sends = lines.all_outgoing().filter(|line| line.is_by_socket());
-        if sends.any(|line| by_line[line.index()].is_none()) {
+        let mut by_socket = lines.all_outgoing().filter(|line| line.is_by_socket());
+        if by_socket.any(|line| sends[line.index()].is_none()) {
             return Err(io::Error::other("a cable has no interface"));
         }
         let room = ReceiveBuffers::default();
-        Ok(Beside { bare, epoch, cables, by_line, ready, room })
+        Ok(Beside { bare, epoch, cables, sends, receives, ready, room })
     }
 
     /// Queues a frame, which datagram `number` of its channel announces.
     pub fn send(&mut self, line: &Outgoing, frame: Frame, number: u64, stamp: Instant) {
-        let Some(place) = self.by_line[line.index()] else { return };
+        let Some(place) = self.sends[line.index()] else { return };
         let mut head = [0; HEAD_MAX];
         let length = if self.bare { 0 } else { HEAD_MAX };
         if !self.bare {
@@ -164,6 +166,11 @@ impl Beside {
         }
     }
 
+    /// Whether announced frames have not arrived.
+    pub fn is_short(&self) -> bool {
+        self.cables.iter().any(|cable| !cable.announced.is_empty())
+    }
+
     /// Sends everything again that `process` has not completed.
     pub fn repeat(&mut self, process: usize) {
         let cables = self.cables.iter_mut().filter(|cable| cable.from.process == process);
@@ -172,7 +179,7 @@ impl Beside {
 
     /// A datagram of the channel at `channel` announces a frame on `line`.
     pub fn expect(&mut self, line: &Incoming, channel: usize, frame: Announced) {
-        if let Some(place) = self.by_line[line.index()] {
+        if let Some(place) = self.receives[line.index()] {
             let cable = &mut self.cables[place];
             cable.channel = channel;
             cable.announced.push_back(frame);

@@ -335,7 +335,9 @@ impl Mesh {
 
 impl AsFd for Mesh {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.beside.as_ref().map_or_else(|| self.socket.as_fd(), AsFd::as_fd)
+        // Frames on cables of their own come before their announcement, and alone permit nothing.
+        let short = self.beside.as_ref().filter(|beside| beside.is_short());
+        short.map_or_else(|| self.socket.as_fd(), AsFd::as_fd)
     }
 }
 

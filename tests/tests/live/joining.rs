@@ -4,14 +4,19 @@ use super::laboratory::{Running, alone, eventually, pausebed};
 use super::{assert_passes_or_host_is_busy, repeated, small};
 use std::io::Write as _;
 use std::net::TcpStream;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-const TOKEN: &str = "PAUSEBED_TOKEN=0123456789abcdef0123456789abcdef";
+pub const TOKEN: &str = "PAUSEBED_TOKEN=0123456789abcdef0123456789abcdef";
 
-/// A launcher that waits for daemons, and its address.
 fn waiting(words: &[&str]) -> (Running, String) {
+    waiting_with(&small(), words)
+}
+
+/// A launcher that waits for daemons of `file`, and its address.
+pub fn waiting_with(file: &Path, words: &[&str]) -> (Running, String) {
     let front = ["env", TOKEN, "PAUSEBED_LISTEN=127.0.0.1:0"];
-    let running = Running::start_by(&front, &small(), words);
+    let running = Running::start_by(&front, file, words);
     let mut address = String::new();
     let found = eventually(15.0, || {
         let talk = running.talk();
@@ -24,10 +29,11 @@ fn waiting(words: &[&str]) -> (Running, String) {
 }
 
 /// A daemon, killed when dropped.
-struct Guest(Child);
+pub struct Guest(Child);
 
 impl Guest {
-    fn join(part: &str, address: &str, process: &str, token: &str) -> Guest {
+    /// Starts a daemon that joins the launcher at `address`.
+    pub fn join(part: &str, address: &str, process: &str, token: &str) -> Guest {
         let mut command = Command::new("env");
         command.arg(token).arg(pausebed()).args([part, "--join", address, "--process", process]);
         Guest(command.stdin(Stdio::null()).stderr(Stdio::null()).spawn().expect("env is installed"))

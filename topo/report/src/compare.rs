@@ -10,6 +10,7 @@ use scenario::measure::value::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+pub mod exact;
 pub mod figure;
 
 /// A run in a comparison.

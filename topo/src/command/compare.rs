@@ -1,6 +1,7 @@
 //! `pausebed compare DIR…`: compares finished runs.
 
 use crate::exit::{Exit, Failure, Outcome};
+use report::compare::exact::first_difference;
 use report::compare::{Side, distinguish, figure, is_conclusive, json, table};
 use std::path::PathBuf;
 
@@ -16,10 +17,17 @@ pub(super) struct Options {
     /// Print one JSON document instead of a table
     #[arg(long)]
     json: bool,
+    /// Check that two runs are the same to the octet, but for host, wall times, pace and backend. Exit code 1 and the
+    /// first difference if they are not
+    #[arg(long, conflicts_with_all = ["svg", "json"])]
+    exact: bool,
 }
 
 /// Runs the command.
 pub(super) fn run(options: &Options) -> Outcome {
+    if options.exact {
+        return exact(&options.folders);
+    }
     let load = |folder: &PathBuf| Side::load(folder).map_err(no_run_directory);
     let mut sides = options.folders.iter().map(load).collect::<Result<Vec<_>, _>>()?;
     distinguish(&mut sides);
@@ -29,6 +37,23 @@ pub(super) fn run(options: &Options) -> Outcome {
         eprintln!("figure: {}", file.display());
     }
     Ok(if is_conclusive(&sides) { Exit::Good } else { Exit::Inconclusive })
+}
+
+/// Compares two run directories to the octet.
+fn exact(folders: &[PathBuf]) -> Outcome {
+    let [a, b] = folders else {
+        return Err(Failure::usage("--exact compares two run directories".to_owned()));
+    };
+    match first_difference(a, b).map_err(no_run_directory)? {
+        None => {
+            println!("{} and {} are the same", a.display(), b.display());
+            Ok(Exit::Good)
+        }
+        Some(difference) => {
+            println!("{} and {} differ: {difference}", a.display(), b.display());
+            Ok(Exit::Failed)
+        }
+    }
 }
 
 /// A run directory that cannot be read.
