@@ -7,6 +7,9 @@
 mod bench;
 #[path = "foreign/campaign.rs"]
 mod campaign;
+#[path = "live/hostile.rs"]
+#[allow(dead_code, reason = "the tests of live.rs use more of it")]
+mod hostile;
 #[path = "live/laboratory.rs"]
 #[allow(dead_code, reason = "the tests of live.rs use more of it")]
 mod laboratory;

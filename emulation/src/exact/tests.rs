@@ -99,7 +99,7 @@ impl Lab {
                 let socket = within(Some(Path::new(&path)), open).expect("a socket").into();
                 let (device, port) = if side == 0 { (device, 0) } else { (0, link as usize) };
                 let port = PortNumber::from_index(port);
-                ports[side].push(PortSocket { device, port, socket });
+                ports[side].push(PortSocket { device, port, socket, watch: None });
             }
         }
         let lab = Lab::unix(directory);
@@ -211,7 +211,9 @@ fn a_chain_is_exact_over_packet_sockets_behind_the_shim_and_bare() {
 
 #[test]
 fn a_process_may_talk_to_itself_by_its_socket_or_by_memory() {
-    for (hosts, local) in [([0, 0, 0], false), ([0, 0, 0], true), ([0, 1, 1], true), ([0, 1, 1], false)] {
+    for (hosts, local) in
+        [([0, 0, 0], false), ([0, 0, 0], true), ([0, 1, 1], true), ([0, 1, 1], false)]
+    {
         let (ends, log) = Lab { hosts, local, ..Lab::udp() }.run();
         assert_exact(ends, &log);
     }

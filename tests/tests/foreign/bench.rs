@@ -108,7 +108,7 @@ pub fn machine(image: &Image, folder: &Path, [local, remote]: [PathBuf; 2], mtu:
             ("2001:db8::c8".parse().expect("an address"), 64),
         ],
         mtu,
-        memory_mib: host::vm::DEFAULT_MEMORY_MIB,
+        memory_mib: image.memory_mib().unwrap_or_else(|error| panic!("{error}")),
         local,
         remote,
         folder: folder.to_owned(),

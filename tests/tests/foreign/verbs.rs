@@ -62,7 +62,9 @@ fn each_way(ends: &mut [End; 2], length: u32, messages: u64) {
 #[test]
 fn each_verb_passes_both_ways() {
     let _alone = alone();
-    for (mtu, path_mtu, length, over_ipv4) in [(MTU_1024, 3, 1500, true), (MTU_4096, 5, 9000, false)] {
+    for (mtu, path_mtu, length, over_ipv4) in
+        [(MTU_1024, 3, 1500, true), (MTU_4096, 5, 9000, false)]
+    {
         let Some(bench) = Bench::start(&[], mtu) else { return };
         let mut ends = ends(&bench, (Service::Rc, over_ipv4), memory_for(length));
         let [a, b] = &mut ends;
