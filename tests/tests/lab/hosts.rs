@@ -3,7 +3,7 @@
 use super::is_alive;
 use super::laboratory::{alone, eventually, in_repository, pause};
 use super::place::{ORDINARY, Place};
-use host::image::{Image, cache};
+use host::image::Image;
 use host::vm::Qemu;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, geteuid};
