@@ -8,11 +8,14 @@ mod bench;
 #[path = "foreign/campaign.rs"]
 mod campaign;
 #[path = "live/hostile.rs"]
-#[allow(dead_code, reason = "the tests of live.rs use more of it")]
+#[allow(dead_code, reason = "laboratory.rs asks it for the ports of daemons")]
 mod hostile;
 #[path = "live/laboratory.rs"]
 #[allow(dead_code, reason = "the tests of live.rs use more of it")]
 mod laboratory;
+#[path = "live/objects.rs"]
+#[allow(dead_code, reason = "the tests of netns.rs use more of it")]
+mod objects;
 #[path = "lab/place.rs"]
 #[allow(dead_code, reason = "the tests of lab.rs use more of it")]
 mod place;

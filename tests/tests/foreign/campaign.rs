@@ -5,12 +5,12 @@
 
 use crate::bench::Bench;
 use crate::laboratory::alone;
-use crate::verbs_of_both::{MTU_1024, datagrams_each_way, ends, impair, length_of, one};
+use crate::verbs_of_both::{MTU_1024, datagrams_each_way, ends, impair, length_of, one, patient};
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::PathBuf;
 use testbed::verbs::stream::{Plan, SLOTS, VERBS, Verb, memory_for};
-use testbed::verbs::{Fault, Terms, connect, datagrams};
+use testbed::verbs::{Fault, connect, datagrams};
 use verbs::attributes::Service;
 
 /// The parts of a campaign that have passed.
@@ -67,7 +67,7 @@ fn campaign(name: &str, verbs: &[(Verb, u64)], length: u32, impaired: bool) {
                 let mut ends = ends(&bench, (Service::Rc, true), memory_for(length));
                 let [linux, nic] = &mut ends;
                 // Queue pairs are new for each part, and begin just before PSNs wrap.
-                connect(linux, nic, &Terms::default()).unwrap_or_else(|Fault(why)| panic!("{why}"));
+                connect(linux, nic, &patient(3)).unwrap_or_else(|Fault(why)| panic!("{why}"));
                 let (from, to) = if way == 0 { (linux, nic) } else { (nic, linux) };
                 let messages = PART.min(messages - part * PART).next_multiple_of(u64::from(SLOTS));
                 let length = length_of(*verb, length);

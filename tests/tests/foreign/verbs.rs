@@ -19,6 +19,11 @@ const FAULTS: [&[&str]; 3] = [
     &["delay", "--prob", "0.01", "--by", "2 ms"],
 ];
 
+/// A local ACK timeout of 134 ms, so that eight of them are longer than a busy host ever lets a machine stand still.
+pub fn patient(path_mtu: u8) -> Terms {
+    Terms { path_mtu, timeout: 15, ..Terms::default() }
+}
+
 /// One percent of the frames that this port sends are lost, as many come twice, and as many late.
 pub fn impair(bench: &Bench, port: &str) {
     for fault in FAULTS {
@@ -68,7 +73,7 @@ fn each_verb_passes_both_ways() {
         let Some(bench) = Bench::start(&[], mtu) else { return };
         let mut ends = ends(&bench, (Service::Rc, over_ipv4), memory_for(length));
         let [a, b] = &mut ends;
-        connect(a, b, &Terms { path_mtu, ..Terms::default() })
+        connect(a, b, &patient(path_mtu))
             .unwrap_or_else(|Fault(why)| panic!("{why}"));
         each_way(&mut ends, length, 512);
         drop(ends);
@@ -85,7 +90,7 @@ fn each_verb_passes_both_ways_with_frames_lost_repeated_and_late() {
     let length = 1500;
     let mut ends = ends(&bench, (Service::Rc, true), memory_for(length));
     let [a, b] = &mut ends;
-    connect(a, b, &Terms::default()).unwrap_or_else(|Fault(why)| panic!("{why}"));
+    connect(a, b, &patient(3)).unwrap_or_else(|Fault(why)| panic!("{why}"));
     each_way(&mut ends, length, 512);
     let status = bench.place.json(&["status", "--json"]);
     let lost = status["one"]["injected_lost"].as_u64().expect("a number");
