@@ -3,6 +3,7 @@
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 use emulation::wiring::NodeKind;
+use launch::descriptors;
 use nicd::nic::Nic;
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -137,6 +138,7 @@ struct Part {
 pub fn main(arguments: Vec<OsString>) -> ExitCode {
     let words = arguments.iter().map(|word| word.to_string_lossy().into_owned());
     let line = words.collect::<Vec<_>>().join(" ");
+    descriptors::raise_limit();
     // For bad usage and for help clap ends the process, with 2 and 0.
     let Arguments { command, extcap } = Arguments::parse_from(arguments);
     let outcome = match command {

@@ -19,6 +19,7 @@ mod names;
 mod routes;
 
 pub mod families;
+pub mod server;
 pub mod view;
 
 pub use handle::CaptureRequest;
@@ -31,9 +32,7 @@ use crate::privileges;
 use axum::serve::Listener;
 use emulation::timer::stand_back;
 use gate::TokenGate;
-use hyper::server::conn::http1;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
+use server::Limits;
 use std::future::pending;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -42,20 +41,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::{Semaphore, oneshot};
-use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio::sync::oneshot;
 
 /// Connections at once. A person and a scraper need two; the others allow for slow clients.
 const CONNECTIONS_MAX: usize = 32;
-/// Time between two accepted connections, some hundreds a second, which loads a core little.
-const ACCEPT_EVERY: Duration = Duration::from_millis(2);
-/// A client that has not sent its headers by then (a slow loris) is disconnected.
-const HEADERS_WITHIN: Duration = Duration::from_secs(1);
 /// Maximum lifetime of a connection.
 const CONNECTION_MAX: Duration = Duration::from_secs(5);
-/// Octets of the request line and all headers.
-const HEADERS_MAX: usize = 8 * 1024;
 /// Octets of a body; the longest regular one has some hundred.
 const BODY_MAX: usize = 16 * 1024;
 
@@ -153,38 +144,11 @@ async fn serve(
     Ok(())
 }
 
-/// Accepts connections at a socket, if there is one, at a steady pace. A connection beyond the limit is closed at
-/// once: its client can retry, whereas a queue would let silent clients block others.
+/// Accepts connections at a socket, if there is one.
 async fn accept(socket: Option<(impl Listener, axum::Router)>) {
-    let Some((mut listener, router)) = socket else { return pending().await };
-    let permits = Arc::new(Semaphore::new(CONNECTIONS_MAX));
-    let mut pace = interval(ACCEPT_EVERY);
-    pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    loop {
-        pace.tick().await;
-        let (stream, _) = listener.accept().await;
-        let Ok(permit) = Arc::clone(&permits).try_acquire_owned() else { continue };
-        let router = router.clone();
-        tokio::spawn(async move {
-            // A connection that fails or takes too long affects its client only.
-            let _ = timeout(CONNECTION_MAX, converse(stream, router)).await;
-            drop(permit);
-        });
-    }
-}
-
-/// Serves one request on one connection.
-async fn converse(
-    stream: impl AsyncRead + AsyncWrite + Unpin,
-    router: axum::Router,
-) -> hyper::Result<()> {
-    http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEADERS_WITHIN)
-        .max_buf_size(HEADERS_MAX)
-        .keep_alive(false)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router))
-        .await
+    let Some((listener, router)) = socket else { return pending().await };
+    let limits = Limits { connections: CONNECTIONS_MAX, lifetime: CONNECTION_MAX, stream: None };
+    server::accept(listener, router, limits).await;
 }
 
 #[cfg(test)]

@@ -36,7 +36,7 @@ const FOR_THE_DATA_PLANE: [Capability; 3] =
 /// Reduces this process's rights to those that the start of the data plane needs, and blocks every way to more: no
 /// program that this process might start gets a right that it does not have, and the kernel refuses to start one
 /// ([`calls`]). Only the sockets `rebound` can be bound again, which needs no right, and only files below `folders` can be
-/// changed ([`files`]). Prints what this kernel cannot do.
+/// changed ([`files`]). Returns what this kernel cannot do, a sentence each.
 ///
 /// Call it before other threads start: they inherit what the calling thread has.
 ///
@@ -46,19 +46,19 @@ pub(crate) fn shrink(
     rebound: &[RawFd],
     folders: &[&Path],
     scope: Scope,
-) -> Result<(), DaemonError> {
+) -> Result<Vec<&'static str>, DaemonError> {
     const STEP: &str = "cannot give up rights";
     nix::sys::prctl::set_no_new_privs().context("no_new_privs").context(STEP)?;
     // Without CAP_SETPCAP the bounding set stays, which no_new_privs has made harmless.
     let _ = caps::clear(None, CapSet::Bounding);
     keep(&FOR_THE_DATA_PLANE).context("capset").context(STEP)?;
-    if !files::confine(folders).context("landlock").context(STEP)? {
-        eprintln!("this kernel has no Landlock: the daemon may change every file of its user");
-    }
-    if !calls::refuse(rebound, scope).context("seccomp").context(STEP)? {
-        eprintln!("this kernel has no seccomp filters: the daemon may make every system call");
-    }
-    Ok(())
+    let confines = files::confine(folders).context("landlock").context(STEP)?;
+    let filters = calls::refuse(rebound, scope).context("seccomp").context(STEP)?;
+    let lacks = [
+        (confines, "this kernel has no Landlock: daemons may change every file of their user"),
+        (filters, "this kernel has no seccomp filters: daemons may make every system call"),
+    ];
+    Ok(lacks.into_iter().filter(|(has, _)| !has).map(|(_, sentence)| sentence).collect())
 }
 
 /// Gives up all rights of the calling thread, which is always permitted.

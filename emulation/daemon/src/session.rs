@@ -114,7 +114,9 @@ fn prepare(
     let admin = admin.transpose().context("no socket for administration")?;
     // Nothing after this needs a right, in particular not the handling of what sockets receive. No thread runs before
     // this: that of a capture starts with the recorder.
-    privileges::shrink(&sockets.rebound(), &config.folders(), scope)?;
+    let lacks = privileges::shrink(&sockets.rebound(), &config.folders(), scope)?;
+    // One of many daemons on this host says it.
+    lacks.iter().filter(|_| config.process == 0).for_each(|sentence| eprintln!("{sentence}"));
     let recorder = config.make_recorder()?;
     let fed = config.fed()?;
     Ok(Hosted { config, devices, sockets, admin, recorder, fed })

@@ -233,7 +233,9 @@ async fn configure(
         );
     }
     let config = daemon_config(job, hosting, &Cabling::UDP, process, None)?;
-    let config = DaemonConfig { datagram_max: datagram_max(job, &joined)?, ..config };
+    // Folders of this host mean nothing there, and the daemon accepts none.
+    let datagram_max = datagram_max(job, &joined)?;
+    let config = DaemonConfig { datagram_max, socket_dir: None, ..config };
     let text = toml::to_string(&config).map_err(not_toml())?;
     let proof = token.sign(AS_LAUNCHER, &[&joined.join.nonce, &joined.challenge, &text]);
     let configuration = ToJoining::Configuration { text, proof };

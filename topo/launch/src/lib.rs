@@ -23,6 +23,7 @@ pub mod attached;
 pub mod calibration;
 pub mod compose;
 pub mod daemons;
+pub mod descriptors;
 pub mod error;
 pub mod estimate;
 pub mod experiment;

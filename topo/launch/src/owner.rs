@@ -50,6 +50,15 @@ impl ProcessIdentity {
     }
 }
 
+/// The PID namespace of this process. Containers may share folders and engines, and process ids of one mean nothing in
+/// another.
+///
+/// # Errors
+/// If /proc is not mounted.
+pub(crate) fn pid_namespace() -> io::Result<u64> {
+    fs::metadata("/proc/self/ns/pid").map(|file| file.ino())
+}
+
 /// Removes the entries of `folder` whose owner has ended. `owner_of` reads the owner from a name.
 pub(crate) fn remove_leftovers_in(
     folder: &Path,

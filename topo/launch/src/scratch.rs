@@ -1,6 +1,6 @@
 //! The temporary folder of a run. Its name contains its owner, so that the next run removes what a killed launcher left.
 
-use super::owner::{ProcessIdentity, remove_leftovers_in};
+use super::owner::{ProcessIdentity, pid_namespace, remove_leftovers_in};
 use std::fs;
 use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -26,11 +26,6 @@ pub fn remove_leftovers() {
     if let Ok(namespace) = pid_namespace() {
         remove_leftovers_from(&std::env::temp_dir(), namespace);
     }
-}
-
-/// The PID namespace of this process. Containers may share the folder, and their process ids mean nothing here.
-pub(crate) fn pid_namespace() -> io::Result<u64> {
-    fs::metadata("/proc/self/ns/pid").map(|file| file.ino())
 }
 
 /// Removes the folders in `place` of this user's launchers that have ended. What cannot be removed stays.

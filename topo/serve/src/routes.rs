@@ -12,27 +12,45 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::sse::{KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+use axum::serve::ListenerExt;
 use axum::{Json, Router};
 use daemon::admin::OwnNames;
+use daemon::admin::server::{self, Limits};
 use daemon::token::Token;
+use emulation::clock::Stopwatch;
+use futures_util::stream::unfold;
 use launch::lab::LabRecord;
 use launch::lab::client::{self, ClientError};
 use launch::with_sources;
+use nix::sys::socket::{setsockopt, sockopt};
 use serde::Deserialize;
 use serde_json::Value;
+use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
-use tokio::sync::Semaphore;
+use tokio::sync::{Mutex, Semaphore};
 
 /// The number of clients at once, so that the load of the page does not disturb the run.
 pub(crate) const CLIENTS_MAX: usize = 32;
 
 /// The keep-alive interval of an idle stream, so that a disconnected client is noticed.
 const ALIVE_EVERY: Duration = Duration::from_secs(1);
+
+/// The limits of the server, which shares its process with the run. A stream is bounded by the number of clients.
+const LIMITS: Limits =
+    Limits { connections: 2 * CLIENTS_MAX, lifetime: Duration::from_secs(5), stream: Some(STREAM) };
+/// The path of the stream of events.
+const STREAM: &str = "/api/live";
+/// A client that has taken nothing for so long is disconnected.
+const TAKES_WITHIN: Duration = Duration::from_secs(20);
+/// Answers with all bins at once: each has some megabytes.
+const COLUMNS_MAX: usize = 2;
+/// How long the metrics of a lab serve further requests, in seconds: every daemon is asked for them.
+const METRICS_SERVE_S: f64 = 0.5;
 
 /// The longest body of a request, in octets: an action is one line.
 const BODY_MAX: usize = 4_096;
@@ -79,6 +97,9 @@ struct Site {
     names: OwnNames,
     content: Content,
     slots: Arc<Semaphore>,
+    columns: Arc<Semaphore>,
+    /// The latest metrics. A lock, so that concurrent requests ask the daemons once.
+    metrics: Mutex<Option<(Stopwatch, String)>>,
 }
 
 impl Site {
@@ -111,8 +132,21 @@ impl Server {
         let address = listener.local_addr()?;
         let slots = Arc::new(Semaphore::new(CLIENTS_MAX));
         let names = OwnNames::new(address, None);
-        let site = Arc::new(Site { state, access, names, content, slots: Arc::clone(&slots) });
-        runtime.spawn(async move { axum::serve(listener, router(site)).await });
+        let site = Arc::new(Site {
+            state,
+            access,
+            names,
+            content,
+            slots: Arc::clone(&slots),
+            columns: Arc::new(Semaphore::new(COLUMNS_MAX)),
+            metrics: Mutex::default(),
+        });
+        let listener = listener.tap_io(|stream| {
+            // Without it a connection that is not read stays for minutes.
+            let within = TAKES_WITHIN.as_millis() as u32;
+            let _ = setsockopt(&*stream, sockopt::TcpUserTimeout, &within);
+        });
+        runtime.spawn(server::accept(listener, router(site), LIMITS));
         Ok(Server { address, slots, runtime: Some(runtime) })
     }
 
@@ -139,7 +173,7 @@ fn router(site: Arc<Site>) -> Router {
             get(async |State(site): At| Json(&site.content.topology).into_response()),
         )
         .route("/api/columns", get(columns))
-        .route("/api/live", get(live))
+        .route(STREAM, get(live))
         .route("/api/act", post(perform))
         .route("/metrics", get(metrics))
         .layer(DefaultBodyLimit::max(BODY_MAX))
@@ -183,6 +217,10 @@ async fn page(State(site): At) -> Response {
 /// Rows from a bin on: a head of three numbers of 32 bits (first bin, bins, outputs), then for each bin its end in
 /// picoseconds (64 bits) and its octets. Numbers are little-endian.
 async fn columns(State(site): At, Query(parameters): Query<Parameters>) -> Response {
+    let Ok(permit) = Arc::clone(&site.columns).try_acquire_owned() else {
+        return (StatusCode::SERVICE_UNAVAILABLE, "others read all bins: again later\n")
+            .into_response();
+    };
     let rows = site.state.rows_from(parameters.from);
     let first = rows.first().map_or(parameters.from, |row| row.number);
     let mut octets = Vec::new();
@@ -193,7 +231,12 @@ async fn columns(State(site): At, Query(parameters): Query<Parameters>) -> Respo
         octets.extend(row.end_ps.to_le_bytes());
         octets.extend(row.octets);
     }
-    ([(header::CONTENT_TYPE, "application/octet-stream")], Body::from(octets)).into_response()
+    // The permit is given back when the octets have been taken.
+    let parts = unfold((Some(octets), permit), |(octets, permit)| async {
+        Some((Ok::<_, Infallible>(octets?), (None, permit)))
+    });
+    let body = Body::from_stream(parts);
+    ([(header::CONTENT_TYPE, "application/octet-stream")], body).into_response()
 }
 
 async fn live(State(site): At) -> Response {
@@ -209,8 +252,16 @@ async fn live(State(site): At) -> Response {
 /// The metrics of all daemons of the lab, for Prometheus.
 async fn metrics(State(site): At) -> Result<Response, Response> {
     let record = site.lab().map_err(IntoResponse::into_response)?;
-    let pages = apart(move || client::metrics(&record)).await?;
-    Ok(([(header::CONTENT_TYPE, EXPOSITION)], exposition::merge(&pages)).into_response())
+    let mut latest = site.metrics.lock().await;
+    let text = match &*latest {
+        Some((at, text)) if at.seconds() <= METRICS_SERVE_S => text.clone(),
+        _ => {
+            let pages = apart(move || client::metrics(&record)).await?;
+            let (_, text) = latest.insert((Stopwatch::start(), exposition::merge(&pages)));
+            text.clone()
+        }
+    };
+    Ok(([(header::CONTENT_TYPE, EXPOSITION)], text).into_response())
 }
 
 /// Performs an action on the lab, and adds a note about it.

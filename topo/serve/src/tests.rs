@@ -205,6 +205,33 @@ fn clients_beyond_the_limit_are_refused_until_one_disconnects() {
     assert!(freed, "no slot became free");
 }
 
+/// Silent clients, and clients that send a header octet by octet, are disconnected; meanwhile others are served.
+#[test]
+fn slow_clients_hold_no_connection_for_long() {
+    let server = server(live_state().1, access(None, true), None);
+    let silent: Vec<TcpStream> = (0..40)
+        .map(|n| {
+            let mut stream = TcpStream::connect(server.address).expect("it listens");
+            let words: &[u8] = if n % 2 == 0 { b"" } else { b"GET / HTTP/1.1\r\nHo" };
+            stream.write_all(words).expect("it is open");
+            stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a time-out");
+            stream
+        })
+        .collect();
+    let (_, answer) = ask(&server, "/api/run", None);
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    for mut stream in silent {
+        let mut rest = Vec::new();
+        stream.read_to_end(&mut rest).expect("the server closes it");
+    }
+    let head = format!("GET /{} HTTP/1.1\r\n", "x".repeat(20_000));
+    let mut stream = TcpStream::connect(server.address).expect("it listens");
+    let _ = stream.write_all(head.as_bytes());
+    let mut answer = String::new();
+    let _ = stream.read_to_string(&mut answer);
+    assert!(!answer.contains("200 OK"), "a head of 20 KB is refused: {answer}");
+}
+
 #[test]
 fn actions_need_the_token_and_add_a_note_for_every_page() {
     let (_, state) = live_state();

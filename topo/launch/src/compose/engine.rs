@@ -2,7 +2,7 @@
 
 use super::service::OWNER_LABEL;
 use crate::error::OrHost;
-use crate::owner::ProcessIdentity;
+use crate::owner::{ProcessIdentity, pid_namespace};
 use crate::{LaunchError, interrupt, with_sources};
 use daemon::join::boot;
 use ipnetwork::Ipv4Network;
@@ -43,17 +43,22 @@ fn output_of(words: &[&str]) -> Result<String, LaunchError> {
     }
 }
 
-/// This launcher, as labels name it: the boot identifier, and its process.
+/// This launcher, as labels name it: the boot identifier, its PID namespace, and its process.
 pub fn owner() -> String {
-    ProcessIdentity::this()
-        .map_or_else(|_| String::new(), |process| format!("{} .{process}", boot()))
+    let process = ProcessIdentity::this().and_then(|process| Ok((pid_namespace()?, process)));
+    process.map_or_else(
+        |_| String::new(),
+        |(namespace, process)| format!("{} {namespace} .{process}", boot()),
+    )
 }
 
 /// Whether the launcher of a label has ended for certain.
 fn has_ended(owner: &str) -> bool {
-    // A launcher of another machine that shares the engine is unknown here.
-    let process = owner.strip_prefix(boot().as_str()).and_then(ProcessIdentity::named);
-    process.is_some_and(|process| !process.is_alive())
+    // A launcher of another machine that shares the engine is unknown here, and so is one in another container: its
+    // process ids mean nothing here.
+    let Ok(namespace) = pid_namespace() else { return false };
+    let process = owner.strip_prefix(&format!("{} {namespace} ", boot()));
+    process.and_then(ProcessIdentity::named).is_some_and(|process| !process.is_alive())
 }
 
 impl Docker {
@@ -207,6 +212,10 @@ mod tests {
     #[test]
     fn a_living_launcher_has_not_ended() {
         assert!(!has_ended(&owner()) && !has_ended("") && !has_ended("another-machine .1.2"));
-        assert!(has_ended(&format!("{} .1.1", boot())));
+        let namespace = pid_namespace().expect("/proc is there");
+        assert!(has_ended(&format!("{} {namespace} .1.1", boot())));
+        let elsewhere = namespace ^ 1;
+        assert!(!has_ended(&format!("{} {elsewhere} .1.1", boot())), "another CI job's container");
+        assert!(!has_ended(&format!("{} .1.1", boot())), "a label without a namespace");
     }
 }

@@ -3,8 +3,7 @@
 use super::{Report, cannot_start};
 use crate::attached::name_of;
 use crate::error::OrHost;
-use crate::owner::ProcessIdentity;
-use crate::scratch::pid_namespace;
+use crate::owner::{ProcessIdentity, pid_namespace};
 use crate::{Job, LaunchError, interrupt};
 use emulation::cable::interface::address_of;
 use emulation::cable::namespace::Namespace;

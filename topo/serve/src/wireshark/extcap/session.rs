@@ -98,7 +98,11 @@ pub fn capture_into(
         is_ended || is_closed(&watched) || is_enough()
     };
     let ended = pump(inputs, &merger, begun.is_ok(), is_over);
-    let ending = merger.into_inner().unwrap_or_else(PoisonError::into_inner).finish();
+    let mut ending = merger.into_inner().unwrap_or_else(PoisonError::into_inner).finish();
+    if is_closed(&watched) {
+        // A reader that closes its pipe has seen enough.
+        ending = Ending { bytes: ending.bytes, ..Ending::default() };
+    }
     begun.and(ended).map(|inputs| sum(name, inputs, ending))
 }
 
