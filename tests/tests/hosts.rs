@@ -120,7 +120,9 @@ fn two_hosts_use_every_verb_over_ipv4_and_ipv6() {
         commands.into_iter().map(|child| child.wait_with_output().expect("it ends")).collect();
     let said: Vec<String> = outputs
         .iter()
-        .map(|output| String::from_utf8_lossy(&[&output.stdout[..], &output.stderr].concat()).into())
+        .map(|output| {
+            String::from_utf8_lossy(&[&output.stdout[..], &output.stderr].concat()).into()
+        })
         .collect();
     assert!(outputs.iter().all(|output| output.status.success()), "{}\n{}", said[0], said[1]);
     assert!(said[1].contains("passed 24"), "{}", said[1]);
@@ -171,7 +173,10 @@ fn pfc_between_switches_loses_nothing_and_holds_up_a_victim() {
     let place = Place::new();
     let (with, without) = (run(&place, "incast-pfc"), run(&place, "incast-lossy"));
     let victim = [&with, &without].map(|run| measure(run, "victim"));
-    eprintln!("the victim's share of the line: {:.4} with PFC, {:.4} without", victim[0], victim[1]);
+    eprintln!(
+        "the victim's share of the line: {:.4} with PFC, {:.4} without",
+        victim[0], victim[1]
+    );
     assert!(victim[1] > 2.0 * victim[0], "{victim:?}");
 }
 

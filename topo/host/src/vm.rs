@@ -22,6 +22,7 @@ mod control;
 mod monitor;
 mod qemu;
 mod state;
+mod ticks;
 
 pub use qemu::{Accelerator, Qemu};
 

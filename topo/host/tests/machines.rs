@@ -79,6 +79,7 @@ fn two_machines_ping_each_other_by_ip_and_by_verbs() {
         machine.wait_ready(START).unwrap();
     }
     eprintln!("two machines after {:.2} s", watch.seconds());
+    time_passes_as_here(folder);
     streams_and_exit_codes(folder);
     ended_with_its_caller(folder);
     for target in ["198.18.0.2", "2001:db8::2"] {
@@ -111,6 +112,22 @@ fn two_machines_ping_each_other_by_ip_and_by_verbs() {
     };
     assert!(left.iter().all(is_log), "{left:?}");
     eprintln!("all after {:.2} s", watch.seconds());
+}
+
+/// A machine that was saved on a busy host once had a clock four times too fast.
+fn time_passes_as_here(folder: &Path) {
+    let uptime = || {
+        let (code, text) = run(folder, "v1", "cut -d. -f1-2 /proc/uptime").expect("it runs");
+        assert_eq!(code, 0, "{text}");
+        let seconds = text.split(' ').next().and_then(|word| word.trim().parse::<f64>().ok());
+        (seconds.expect("a number"), Stopwatch::start())
+    };
+    let (before, watch) = uptime();
+    let until = emulation::clock::monotonic_ns() + 3_000_000_000;
+    emulation::timer::wait(None, until);
+    let (after, _) = uptime();
+    let ratio = (after - before) / watch.seconds();
+    assert!((0.8..1.25).contains(&ratio), "{ratio} seconds pass in a second");
 }
 
 fn streams_and_exit_codes(folder: &Path) {

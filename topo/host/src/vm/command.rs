@@ -1,6 +1,7 @@
 //! The command line of QEMU. Paths and names are never part of an option without being escaped.
 
 use super::qemu::{Accelerator, Qemu};
+use super::ticks;
 use crate::HostError;
 use crate::image::{INITRAMFS, Image, KERNEL};
 use crate::process::Launch;
@@ -14,7 +15,7 @@ use std::process::Stdio;
 
 /// For a short start without surprises: no probing of absent hardware, no tests of algorithms, a stable clock. The
 /// initial file system is unpacked into one without a limit.
-pub const KERNEL_LINE: &str = "console=ttyS0 quiet loglevel=4 panic=-1 reboot=t tsc=reliable no_timer_check \
+const KERNEL_LINE: &str = "console=ttyS0 quiet loglevel=4 panic=-1 reboot=t tsc=reliable no_timer_check \
     random.trust_cpu=on mitigations=off cryptomgr.notests lsm=capability apparmor=0 audit=0 i8042.noaux i8042.nokbd \
     initcall_blacklist=crypto_kdf108_init,init_kprobe_trace rootfstype=ramfs";
 /// Frames have complete checksums and are no longer than the MTU.
@@ -121,7 +122,7 @@ impl Machine<'_> {
         add("-display", "none".into());
         add("-kernel", self.image.folder.join(KERNEL).into());
         add("-initrd", self.image.folder.join(INITRAMFS).into());
-        add("-append", KERNEL_LINE.into());
+        add("-append", kernel_line(self.accelerator).into());
         line.extend(["-nodefaults", "-no-user-config", "-no-reboot"].map(OsString::from));
         line
     }
@@ -184,6 +185,14 @@ impl Machine<'_> {
             text.push(value(super::socket(folder, self.name, &format!("{part}.log")).as_os_str()));
         }
         text
+    }
+}
+
+/// The command line of the kernel.
+pub fn kernel_line(accelerator: Accelerator) -> String {
+    match ticks::khz().filter(|_| accelerator == Accelerator::Tcg) {
+        Some(khz) => format!("{KERNEL_LINE} tsc_early_khz={khz}"),
+        None => KERNEL_LINE.to_owned(),
     }
 }
 

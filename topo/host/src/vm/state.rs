@@ -1,6 +1,6 @@
 //! Saved states: a machine with its modules loaded that waits for its identity. Machines start from it.
 
-use super::command::{Boot, KERNEL_LINE, Machine};
+use super::command::{Boot, Machine, kernel_line};
 use super::control::ControlLine;
 use super::monitor::Monitor;
 use super::qemu::{Accelerator, Qemu};
@@ -45,8 +45,8 @@ pub fn find_or_save(
     let lock = File::create(image.folder.join("lock")).map_err(what)?;
     let lock = Flock::lock(lock, FlockArg::LockExclusive);
     let _lock = lock.map_err(|(_, error)| HostError::io("saved state")(error))?;
-    let facts =
-        [qemu.version.as_str(), KERNEL_LINE, &accelerator.to_string(), &processor(accelerator)];
+    let (line, accelerated) = (kernel_line(accelerator), accelerator.to_string());
+    let facts = [qemu.version.as_str(), &line, &accelerated, &processor(accelerator)];
     let key = hash(facts.join("\n").as_bytes());
     let path = image.folder.join(format!("state-{memory_mib}-{}", &key[..12]));
     if !is_intact(&path) {
