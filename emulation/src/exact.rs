@@ -128,7 +128,8 @@ pub struct ExactWorker {
 impl ExactWorker {
     /// A worker at fabric zero.
     pub fn new(run: ExactAssignment) -> ExactWorker {
-        let ExactAssignment { process, spins, plan, devices, lines, impairers, mesh, recorder } = run;
+        let ExactAssignment { process, spins, plan, devices, lines, impairers, mesh, recorder } =
+            run;
         let mut impairers = impairers;
         let mut inputs: Vec<DeviceInputs<OwnCable>> =
             devices.iter().map(|device| DeviceInputs::new(device.ports())).collect();
@@ -217,7 +218,8 @@ impl ExactWorker {
     fn horizon(&self) -> Instant {
         let horizon = self.mesh.horizon(self.earliest().max(self.position));
         let window = self.window.as_ps();
-        let most = self.position + Duration::from_ps((self.plan.bin.as_ps() / window).max(1) * window);
+        let most =
+            self.position + Duration::from_ps((self.plan.bin.as_ps() / window).max(1) * window);
         if horizon >= self.plan.stop {
             return most.min(self.plan.stop);
         }
@@ -263,8 +265,7 @@ impl ExactWorker {
     fn step(&mut self, node: usize) {
         let ExactWorker { devices, inputs, seen, sent, .. } = self;
         let (at, due) = inputs[node].next();
-        let mut station =
-            Station { node, device: &mut *devices[node], inputs: &mut inputs[node] };
+        let mut station = Station { node, device: &mut *devices[node], inputs: &mut inputs[node] };
         station.step(at, due, seen, |cable, frame, stamp| sent.push((cable.line, frame, stamp)));
         self.next[node] = self.inputs[node].next().0;
         let mut sent = std::mem::take(&mut self.sent);

@@ -141,7 +141,8 @@ impl Simulator {
     /// Runs at most 256 windows, none beyond `until`, and replays their observations to the observer. Returns
     /// the instant up to which everything has happened.
     fn stretch(&mut self, until: Instant, observer: &mut dyn Observer) -> Instant {
-        let mut members: Vec<Vec<Station<'_, CableEnd>>> = (0..self.shards).map(|_| Vec::new()).collect();
+        let mut members: Vec<Vec<Station<'_, CableEnd>>> =
+            (0..self.shards).map(|_| Vec::new()).collect();
         let seated = self.devices.iter_mut().zip(&mut self.inputs).zip(&self.places).enumerate();
         for (node, ((device, inputs), home)) in seated {
             members[home.shard as usize].push(Station { node, device: &mut **device, inputs });

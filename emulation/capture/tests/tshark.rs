@@ -76,15 +76,9 @@ fn write(file: &Path, snaplen: Option<Bytes>) {
     );
     for n in 0..5 {
         let at = Instant::from_ps(n * 2_074_000);
-        capture.frame(
-            &infiniband(),
-            &Passage::at_once(0, port(0), Direction::Rx, at),
-        );
+        capture.frame(&infiniband(), &Passage::at_once(0, port(0), Direction::Rx, at));
         capture.frame(&link, &Passage::at_once(0, port(0), Direction::Tx, at));
-        capture.frame(
-            &ethernet(),
-            &Passage::at_once(0, port(1), Direction::Tx, at),
-        );
+        capture.frame(&ethernet(), &Passage::at_once(0, port(1), Direction::Tx, at));
     }
     assert_eq!(capture.finish(Instant::from_ps(20_000_000)).error, None);
 }

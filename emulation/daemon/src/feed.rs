@@ -55,8 +55,7 @@ pub fn write(
     let nodes: Vec<usize> = (0..wiring.nodes.len()).collect();
     let mut capture = Capture::create(&plan, wiring, &nodes)?;
     for (end, at, frame) in frames {
-        let passage =
-            Passage::at_once(end.node, end.port, Direction::Rx, *at);
+        let passage = Passage::at_once(end.node, end.port, Direction::Rx, *at);
         capture.frame(frame, &passage);
     }
     match capture.finish(Instant::ZERO).error {

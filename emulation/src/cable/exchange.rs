@@ -118,9 +118,9 @@ impl Sockets {
     /// The address that peers send to; packet sockets need none.
     pub fn address(&self) -> String {
         match self {
-            Sockets::Datagrams(socket)
-            | Sockets::Mixed(socket, _)
-            | Sockets::Beside(socket, _) => socket.address().to_owned(),
+            Sockets::Datagrams(socket) | Sockets::Mixed(socket, _) | Sockets::Beside(socket, _) => {
+                socket.address().to_owned()
+            }
             Sockets::Packets(ports, _) => format!("{} interfaces", ports.len()),
         }
     }

@@ -62,8 +62,7 @@ impl Rejected {
 
     /// The sum of all reasons.
     pub const fn total(&self) -> u64 {
-        let headers =
-            self.magic + self.version + self.kind + self.epoch + self.secret + self.link;
+        let headers = self.magic + self.version + self.kind + self.epoch + self.secret + self.link;
         let lengths = self.truncated + self.oversize + self.trailing;
         self.foreign + headers + lengths + self.unfinished
     }

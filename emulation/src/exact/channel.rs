@@ -368,7 +368,8 @@ impl Channel {
                 break;
             }
             let promise = Promise::parse(&octets);
-            let promise = promise.map_err(|_| self.fault("a held datagram is broken".to_owned()))?;
+            let promise =
+                promise.map_err(|_| self.fault("a held datagram is broken".to_owned()))?;
             self.read(&promise, &octets, lines, each)?;
         }
         self.advance();
@@ -397,8 +398,7 @@ impl Channel {
             }
             let length = if self.identity.beside { FCS } else { parsed.length as usize };
             let parts = rest[Shim::LENGTH..].split_at_checked(length);
-            let (body, next) =
-                parts.ok_or_else(|| self.fault("a frame is cut off".to_owned()))?;
+            let (body, next) = parts.ok_or_else(|| self.fault("a frame is cut off".to_owned()))?;
             rest = next;
             self.frames_read += 1;
             if self.identity.beside {

@@ -83,7 +83,8 @@ impl Mesh {
             let slot = places.get_mut(channel.peer);
             *slot.ok_or_else(|| io::Error::other("a neighbour has no address"))? = Some(place);
         }
-        let beside = |ports: Vec<PortSocket>| Beside::new(ports, bare, session.epoch, lines, &socket);
+        let beside =
+            |ports: Vec<PortSocket>| Beside::new(ports, bare, session.epoch, lines, &socket);
         let number = |(process, peer): (usize, &Peer)| (peer.key().into(), process);
         Ok(Mesh {
             beside: ports.map(beside).transpose()?,
@@ -314,7 +315,8 @@ impl Mesh {
         channel.owes_answer = false;
         let octets = channel.aside(asks);
         // One that is lost is sent again after a while.
-        let sent = self.socket.send(std::iter::once((&self.session.peers[channel.peer], &octets[..])));
+        let sent =
+            self.socket.send(std::iter::once((&self.session.peers[channel.peer], &octets[..])));
         self.counts.asides += u64::from(sent.is_ok());
     }
 
@@ -373,7 +375,8 @@ fn channels(
     }
     for (place, line) in incoming {
         if line.delay == Duration::ZERO {
-            let what = format!("cable {} has no delay, so nothing can be promised", name(line.link));
+            let what =
+                format!("cable {} has no delay, so nothing can be promised", name(line.link));
             return Err(io::Error::other(what));
         }
         channels[place].add_incoming(&line);
@@ -396,7 +399,8 @@ fn admit(
     rejected: &mut Rejected,
     datagram: &Received<'_>,
 ) -> Option<(usize, Promise)> {
-    let place = numbers.get(datagram.source).and_then(|process| Some((*process, places[*process]?)));
+    let place =
+        numbers.get(datagram.source).and_then(|process| Some((*process, places[*process]?)));
     let Some((process, place)) = place else {
         rejected.foreign += 1;
         return None;

@@ -119,7 +119,8 @@ impl Promise {
     /// If there is none of this version.
     pub fn parse(octets: &[u8]) -> Result<Promise, PromiseError> {
         let head = octets.first_chunk::<{ Promise::LENGTH }>().ok_or(PromiseError::Truncated)?;
-        let short = |at: usize| u32::from_be_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+        let short =
+            |at: usize| u32::from_be_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
         let long = |at: usize| u64::from(short(at)) << 32 | u64::from(short(at + 4));
         if head[..4] != MAGIC {
             return Err(PromiseError::Magic);

@@ -211,7 +211,9 @@ fn a_chain_is_exact_over_packet_sockets_behind_the_shim_and_bare() {
 
 #[test]
 fn a_process_may_talk_to_itself_by_its_socket_or_by_memory() {
-    for (hosts, local) in [([0, 0, 0], false), ([0, 0, 0], true), ([0, 1, 1], true), ([0, 1, 1], false)] {
+    for (hosts, local) in
+        [([0, 0, 0], false), ([0, 0, 0], true), ([0, 1, 1], true), ([0, 1, 1], false)]
+    {
         let (ends, log) = Lab { hosts, local, ..Lab::udp() }.run();
         assert_exact(ends, &log);
     }

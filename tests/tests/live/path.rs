@@ -88,7 +88,8 @@ fn pass(from: &TcpStream, to: &TcpStream, mut change: impl FnMut(&str) -> String
 }
 
 fn note_address(line: &str, process: usize, known: &Addresses) -> String {
-    let message: Option<Value> = line.starts_with("{\"hello\"").then(|| serde_json::from_str(line).expect("JSON"));
+    let message: Option<Value> =
+        line.starts_with("{\"hello\"").then(|| serde_json::from_str(line).expect("JSON"));
     if let Some(message) = message {
         let address = message["hello"]["address"].as_str().expect("an address");
         let address = address.parse().expect("an address with a port");

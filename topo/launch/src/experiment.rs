@@ -18,8 +18,8 @@ use results::run_directory::{self, Remark, RemarkKind, RunRecord, WriteError, ju
 use results::saturation;
 use results::verdict::{Judgement, Measured, Verdict, judge};
 use scenario::Scenario;
-use scenario::run::Pace;
 use scenario::render::{Lab, render};
+use scenario::run::Pace;
 use scenario::settings::{Origin, Setting};
 use std::collections::BTreeMap;
 use std::path::Path;

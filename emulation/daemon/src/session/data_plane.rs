@@ -26,19 +26,30 @@ impl DataPlane {
         let (epoch, clock) = (start.epoch, start.clock);
         let Some(secret) = start.secret.filter(|_| config.exact) else {
             if config.exact {
-                return Err(DaemonError::Fault("exact pace needs the secret of the run".to_owned()));
+                return Err(DaemonError::Fault(
+                    "exact pace needs the secret of the run".to_owned(),
+                ));
             }
             let session = Session { epoch, peers, datagram_max, bare, clock };
             let exchange = Exchange::new(sockets, session, &lines).context("no cables")?;
             let plan = config.plan;
             let assignment = Assignment {
-                process, processes, clock, plan, devices, lines, impairers, exchange, recorder,
+                process,
+                processes,
+                clock,
+                plan,
+                devices,
+                lines,
+                impairers,
+                exchange,
+                recorder,
             };
             return Ok(DataPlane::Wall { assignment: Box::new(assignment), realtime, fed });
         };
         let stop = config.plan.stop;
         let session = exact::Session { process, epoch, secret, peers, datagram_max, stop };
-        let mesh = Mesh::new(sockets, bare, session, &lines, &config.wiring).context("no cables")?;
+        let mesh =
+            Mesh::new(sockets, bare, session, &lines, &config.wiring).context("no cables")?;
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let (plan, spins) = (config.plan, processes <= cores);
         let assignment =

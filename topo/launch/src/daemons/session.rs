@@ -139,7 +139,8 @@ impl Session {
         let secret = secret.map(Secret::new);
         for (daemon, received) in self.daemons.iter_mut().zip(&mut self.received) {
             let origin_ns = origin_ns.saturating_add_signed(daemon.clock_ahead_ns);
-            let start = ToDaemon::Start { epoch, origin_ns, dilation, peers: peers.clone(), secret };
+            let start =
+                ToDaemon::Start { epoch, origin_ns, dilation, peers: peers.clone(), secret };
             let lost = LaunchError::died(daemon.name.as_str()).caused::<io::Error>();
             daemon.send(&start).await.map_err(lost)?;
             received.last = Stopwatch::start();
@@ -184,7 +185,8 @@ impl Session {
             return Ok((reports.map(|report| *report).collect(), Vec::new()));
         }
         let planned = clock.wall(job.lab.plan.stop.since(Instant::ZERO));
-        let all = tokio::time::timeout(planned + REPORT_WITHIN, self.all_reports(progress, false)).await;
+        let all =
+            tokio::time::timeout(planned + REPORT_WITHIN, self.all_reports(progress, false)).await;
         all.unwrap_or_else(|_| {
             let daemons = self.daemons.iter().zip(&self.received);
             let silent = daemons.filter(|(_, from)| from.report.is_none());

@@ -168,7 +168,8 @@ mod tests {
     #[test]
     fn what_may_differ_does_not_count_and_everything_else_is_named() {
         let a = folder(RUN, "t,port\n1,h0:1\n2,h1:1\n");
-        let other = RUN.replace("\"udp\"", "\"virtual\"").replace("\"6\"", "\"7\"").replace(":9", ":0");
+        let other =
+            RUN.replace("\"udp\"", "\"virtual\"").replace("\"6\"", "\"7\"").replace(":9", ":0");
         let b = folder(&other, "t,port\n1,h0:1\n2,h1:1\n");
         fs::write(b.path().join("report.html"), "drawn").expect("a file");
         assert_eq!(found(&a, &b), None);
