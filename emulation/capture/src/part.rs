@@ -159,3 +159,78 @@ pub fn merge(
     }
     Ok(capture.finish(end))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::CapturedPort;
+    use emulation::wiring::{NodeKind, NodeWiring};
+    use proto::technology::Technology;
+    use proto::units::BitRate;
+
+    /// Frames of two nodes, captured by one process and by two, whose parts are merged.
+    #[test]
+    fn merged_parts_are_the_capture_that_one_process_writes() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let node = |name: &str| NodeWiring {
+            name: name.to_owned(),
+            kind: NodeKind::Switch,
+            ports: 1,
+            level: 0,
+        };
+        let wiring = Wiring { nodes: vec![node("a"), node("b")], ..Wiring::default() };
+        let port = PortNumber::from_index(0);
+        let captured = |node| CapturedPort {
+            at: End { node, port },
+            technology: Technology::Infiniband,
+            rate: BitRate::gbps(8),
+            fed: false,
+        };
+        let plan = |name: &str| CapturePlan {
+            file: folder.path().join(name),
+            scenario: "two nodes".to_owned(),
+            seed: 1,
+            dilation: None,
+            snaplen: None,
+            when_full: WhenFull::Wait,
+            ports: vec![captured(1), captured(0)],
+        };
+        let mut one = Capture::create(&plan("one"), &wiring, &[0, 1]).expect("a file");
+        let mut parts = [0, 1].map(|node| {
+            Part::create(&plan(&format!("part-{node}")), &wiring, &[node]).expect("a file")
+        });
+        for step in 0..40u64 {
+            for node in [0, 1] {
+                // What leaves is handed over before its last bit has left.
+                let direction = if step % 3 == 0 { Direction::Tx } else { Direction::Rx };
+                let handled = Instant::from_ps(step / 4 * 1_000);
+                let at = Instant::from_ps(handled.as_ps() + (step % 3) * 700);
+                let kind = [FrameKind::Infiniband, FrameKind::InfinibandLink][node];
+                let octets = BytesMut::from(&[step as u8; 30][..(8 + step as usize / 2)]);
+                let frame = Frame::unchecked(kind, octets);
+                parts[node].frame(&frame, &Passage { device: 0, port, direction, at, handled });
+            }
+        }
+        // One process sees all frames of one instant of a before those of b.
+        for (node, step) in (0..40u64).step_by(4).flat_map(|first| {
+            [0, 1]
+                .into_iter()
+                .flat_map(move |node| (first..first + 4).map(move |step| (node, step)))
+        }) {
+            let direction = if step % 3 == 0 { Direction::Tx } else { Direction::Rx };
+            let handled = Instant::from_ps(step / 4 * 1_000);
+            let at = Instant::from_ps(handled.as_ps() + (step % 3) * 700);
+            let kind = [FrameKind::Infiniband, FrameKind::InfinibandLink][node];
+            let octets = BytesMut::from(&[step as u8; 30][..(8 + step as usize / 2)]);
+            let frame = Frame::unchecked(kind, octets);
+            one.frame(&frame, &Passage { device: node, port, direction, at, handled });
+        }
+        let end = Instant::from_ps(1_000_000);
+        let one = one.finish(end);
+        let files = parts.map(|part| Box::new(part).finish(end).file);
+        let merged = merge(&files, &plan("merged"), &wiring, end).expect("parts");
+        assert_eq!((merged.bytes, &merged.interfaces), (one.bytes, &one.interfaces));
+        let read = |file: &Path| std::fs::read(file).expect("a file");
+        assert_eq!(read(&merged.file), read(&one.file));
+    }
+}

@@ -172,11 +172,11 @@ impl EventLogger {
 
 impl RecordedEvents {
     /// Merges the logs of all workers of a run with exact pace, whose bins are those of `grid`. As in one log, events past
-    /// [`LINES_MAX`] are counted by bin, unless `unbounded` is set.
+    /// the first `lines_max` are counted by bin.
     pub(super) fn merge(
         workers: Vec<RecordedEvents>,
         grid: &Grid,
-        unbounded: bool,
+        lines_max: usize,
     ) -> RecordedEvents {
         let mut merged = RecordedEvents::default();
         let mut all = Vec::new();
@@ -189,7 +189,7 @@ impl RecordedEvents {
         let mut counts: BTreeMap<(End, &'static str), BTreeMap<u32, u64>> = BTreeMap::new();
         for logged in all {
             let KindRow { name, is_always_kept, .. } = kind_row(&logged.event.kind);
-            if unbounded || merged.events.len() < LINES_MAX || is_always_kept {
+            if merged.events.len() < lines_max || is_always_kept {
                 merged.events.push(logged);
                 continue;
             }
@@ -267,6 +267,33 @@ mod tests {
             log.push(0, event(at, TRIGGER), Instant::ZERO);
         }
         assert_eq!(log.finish().events.len(), 5_000);
+    }
+
+    /// Two devices in one log with room for ten events, and each in a log of its own, merged.
+    #[test]
+    fn merged_logs_are_the_log_that_one_worker_would_have_kept() {
+        let mut grid = Grid::new(Duration::from_ps(10));
+        let log = |nodes: &[usize]| EventLogger::new(nodes.iter().map(|node| (*node, 1)), false);
+        let (mut one, mut parts) = (log(&[3, 7]), [log(&[3]), log(&[7])]);
+        one.lines_max = 10;
+        for at in 0..30 {
+            let handled = Instant::from_ps(at);
+            for device in [0, 1] {
+                // Device 1 logs what happened before, and every fifth event is always kept.
+                let kind = if at % 5 == 4 { EventKind::Watchdog } else { TRIGGER };
+                let event = event(at.saturating_sub(device as u64 * 3), kind);
+                one.push(device, event, handled);
+                parts[device].push(0, event, handled);
+            }
+            if at % 10 == 9 {
+                let closed = grid.close(Instant::from_ps(at + 1)).expect("time has passed");
+                [&mut one].into_iter().chain(&mut parts).for_each(|log| log.close_bin(&closed));
+            }
+        }
+        let one = one.finish();
+        let [a, b] = parts.map(EventLogger::finish);
+        assert_eq!(RecordedEvents::merge(vec![b, a], &grid, 10), one);
+        assert!(one.events.len() > 10 && one.folded.len() == 2, "{one:?}");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! All workers have the same grid and the same edges, since each took its samples at the planned instants. Bounds that a
 //! recorder applies to the whole fabric, on events and on flows with a series of their own, are applied again.
 
-use super::event_log::RecordedEvents;
+use super::event_log::{LINES_MAX, RecordedEvents};
 use super::{EdgeReading, FLOWS_MAX, FlowSeries, PoolSeries, Recording};
 use crate::recorder::bins::{FlowBin, Series};
 use crate::recorder::holds::Holds;
@@ -39,13 +39,14 @@ impl Recording {
         let edges = edges.collect();
         let mut all: Vec<usize> = nodes.iter().flatten().copied().collect();
         all.sort_unstable();
+        let lines_max = if all_events { usize::MAX } else { LINES_MAX };
         let first = workers.into_iter().next().expect("a run has workers");
         Recording {
             nodes: all,
             stopped: first.stopped,
             edges,
             last: by_node(&nodes, last),
-            events: RecordedEvents::merge(logs, &first.grid, all_events),
+            events: RecordedEvents::merge(logs, &first.grid, lines_max),
             grid: first.grid,
             ports,
             flows,

@@ -16,6 +16,8 @@ use daemon::token::Token;
 use emulation::cable::exchange::DATAGRAM_MAX;
 use emulation::cable::shim::{self, Shim};
 use emulation::clock::{Stopwatch, monotonic_ns};
+use emulation::exact::Promise;
+use scenario::run::Pace;
 use serde::de::DeserializeOwned;
 use std::io;
 use std::net::SocketAddr;
@@ -249,7 +251,8 @@ async fn configure(
 /// The largest datagram that the path to a daemon carries without fragments, in octets.
 fn datagram_max(job: &Job<'_>, joined: &JoinedDaemon) -> Result<usize, LaunchError> {
     let full = job.lab.fabric.full_frame.get() as usize;
-    let needed = full + EXTRA_HEADERS + Shim::LENGTH + IP_AND_UDP;
+    let promise = if job.run.pace == Pace::Exact { Promise::LENGTH } else { 0 };
+    let needed = full + EXTRA_HEADERS + promise + Shim::LENGTH + IP_AND_UDP;
     let mtu = joined.join.path_mtu;
     if mtu < needed {
         let (process, from) = (joined.join.process, joined.from);

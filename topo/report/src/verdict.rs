@@ -16,10 +16,10 @@ const LATE_LIMIT: f64 = 0.10;
 /// The line at the top.
 pub fn top(facts: &Facts<'_>) -> Markup {
     let result = &facts.run.run.result;
-    let back_end = match result.dilation {
-        None => html! { b { "virtual clock" } },
-        Some(dilation) => {
-            html! { (result.backend) ", dilated " b { (number::grouped(dilation)) "×" } }
+    let back_end = match (result.exact_clock(), result.dilation) {
+        (Some(clock), _) => html! { b { (clock) } },
+        (None, dilation) => {
+            html! { (result.backend) ", dilated " b { (number::grouped(dilation.unwrap_or(1))) "×" } }
         }
     };
     html! {
@@ -100,6 +100,7 @@ fn lede(facts: &Facts<'_>) -> Markup {
             b { "Outputs waited in a circle: " (result.saturation.circle.join(" → ")) ". " }
         }
         @match result.dilation {
+            None if result.pace.is_some() => "Exact pace: nothing can be late, and the run equals that of the virtual clock.",
             None => "Virtual clock: nothing can be late.",
             Some(_) if result.fidelity.lateness_p99_frames.is_none() => {
                 b { "No frame was lost by the host" } ", so the result counts. Ports without a rate have no lateness."
@@ -139,6 +140,7 @@ fn inconclusive(result: &RunResult) -> Markup {
         @if let Some(dilation) = fidelity.suggested_dilation {
             b { "At " (number::grouped(dilation)) "× it should hold: " }
             code { "pausebed run … --dilate " (dilation) }
+            ". Or " code { "--pace exact" } ", which needs no quiet host."
         }
     }
 }
@@ -250,7 +252,7 @@ fn fidelity(facts: &Facts<'_>) -> Markup {
         return html! {
             div class="card" {
                 div class="k" { "Fidelity" span class="sign plain" { "exact" } }
-                div class="v" { "virtual" small { "independent of the host" } }
+                div class="v" { (run.result.pace.as_deref().unwrap_or("virtual")) small { "independent of the host" } }
                 svg class="bullet" viewBox="0 0 260 22" aria-hidden="true" { path class="zero" d="M4 18H256" {} }
                 p { "scenario and seed alone decide the result" }
             }

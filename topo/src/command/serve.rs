@@ -16,6 +16,7 @@ use results::run_directory::topology;
 use results::verdict::Verdict;
 use results::wording::word;
 use scenario::render::render;
+use scenario::run::Pace;
 use serde_json::json;
 use serve::page::{self, PageSubject};
 use serve::{Access, Content, LiveState, Server};
@@ -70,12 +71,14 @@ pub(super) fn run(options: &Options, line: &str) -> Outcome {
     scenario.watched = true;
     let lab = render(&scenario);
     let substrate = substrate(scenario.run.backend);
-    let dilation = match substrate.is_live {
+    let is_exact = substrate.is_live && scenario.run.pace == Pace::Exact;
+    let dilation = match substrate.is_live && !is_exact {
         true => estimate::live(&scenario, &lab, &Calibration::load()).dilation,
         false => 0,
     };
-    let state = Arc::new(LiveState::new(&scenario, &lab, substrate.is_live));
+    let state = Arc::new(LiveState::new(&scenario, &lab, dilation > 0));
     let back_end = match dilation {
+        0 if is_exact => format!("{}, exact pace", substrate.name),
         0 => "virtual clock".to_owned(),
         dilation => format!("{}, dilated {dilation}×", substrate.name),
     };

@@ -106,11 +106,10 @@ fn refused(refused: &BTreeMap<String, u64>) -> Option<String> {
 fn host(experiment: &Experiment) -> String {
     let fidelity = &experiment.result.fidelity;
     match experiment.result.dilation {
-        None if experiment.result.pace.is_some() => format!(
-            "{}, exact pace, {:.1} s",
-            experiment.result.backend, experiment.outcome.wall_seconds
-        ),
-        None => format!("virtual clock, {:.1} s", experiment.outcome.wall_seconds),
+        None => {
+            let clock = experiment.result.exact_clock().unwrap_or_default();
+            format!("{clock}, {:.1} s", experiment.outcome.wall_seconds)
+        }
         Some(dilation) => {
             let how = if fidelity.ok { "kept up" } else { "did not keep up" };
             let late = match fidelity.lateness_p99_frames {

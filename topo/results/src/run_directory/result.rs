@@ -323,6 +323,15 @@ impl RunResult {
         self.captures.iter().all(CaptureStatistics::is_whole)
     }
 
+    /// What drove the devices, for people: the virtual clock, or a backend with exact pace. `None` on the wall clock.
+    pub fn exact_clock(&self) -> Option<String> {
+        match (&self.pace, self.dilation) {
+            (_, Some(_)) => None,
+            (Some(pace), None) => Some(format!("{}, {pace} pace", self.backend)),
+            (None, None) => Some("virtual clock".to_owned()),
+        }
+    }
+
     /// The completion of the traffic items, `burst.1`, `burst.2`, … as one `burst`: messages add,
     /// quantiles are the worst of them. Items without messages are left out.
     pub fn completions(&self) -> BTreeMap<String, Completion> {

@@ -189,11 +189,23 @@ fn the_balance_closes_only_with_every_frame() {
     assert!(!Conservation::of(&recordings, &OnCables { under_way: 1, ..cables }).closes());
 }
 
+/// Two workers with exact pace, merged, and one worker with both devices. Merging one puts its events in order, too.
+#[test]
+fn merged_recordings_of_two_workers_are_that_of_one() {
+    let edges = [2_000, 5_000];
+    let one = Recording::merge(record(&[&[0, 1]], &edges), false);
+    assert_eq!(Recording::merge(record(&[&[0], &[1]], &edges), false), one);
+    assert_eq!(Recording::merge(record(&[&[1], &[0]], &edges), false), one);
+    assert_eq!((one.nodes.len(), one.edges.len()), (2, 2));
+}
+
 fn result(judged: Vec<Judgement>, fidelity: Fidelity) -> RunResult {
     let recordings = record(&[&[0, 1]], &[]);
     let measures =
         [("hot".to_owned(), Ok(0.985.into())), ("gone".to_owned(), Err("why".to_owned()))];
     RunResult {
+        pace: None,
+        repeated: None,
         schema: result::SCHEMA,
         scenario: "a <toy> & \"more\"".to_owned(),
         source: "nobody".to_owned(),
