@@ -73,8 +73,7 @@ fn each_verb_passes_both_ways() {
         let Some(bench) = Bench::start(&[], mtu) else { return };
         let mut ends = ends(&bench, (Service::Rc, over_ipv4), memory_for(length));
         let [a, b] = &mut ends;
-        connect(a, b, &patient(path_mtu))
-            .unwrap_or_else(|Fault(why)| panic!("{why}"));
+        connect(a, b, &patient(path_mtu)).unwrap_or_else(|Fault(why)| panic!("{why}"));
         each_way(&mut ends, length, 512);
         drop(ends);
         bench.stop();

@@ -1,6 +1,7 @@
 //! `run.json`: the verdict and everything that leads to it (docs/spec/design.md 5).
 
 use crate::latencies::Latencies;
+pub use crate::run_directory::conservation::{Conservation, OnCables};
 use crate::run_directory::hosts::HostLine;
 use crate::run_directory::{FileSummary, WriteError};
 use crate::saturation::Saturation;
@@ -9,7 +10,6 @@ use emulation::frame_tap::CaptureStatistics;
 use emulation::recorder::Recording;
 use emulation::recorder::event_log::LoggedEvent;
 use emulation::wiring::End;
-use proto::counters::Drops;
 use proto::events::{DeviceEvent, EventKind};
 use scenario::figures::Likeness;
 use scenario::inventory::Fabric;
@@ -393,65 +393,6 @@ pub fn completion(fabric: &Fabric, recordings: &[Recording]) -> BTreeMap<String,
         classes.insert(fabric.traffic_name(item), completion);
     }
     classes
-}
-
-/// Frames that only cables can count.
-#[derive(Clone, Debug, Default)]
-pub struct OnCables {
-    /// End-to-end frames under way at the stop.
-    pub under_way: u64,
-    /// Frames that ended on a cable, by reason.
-    pub dropped: Drops,
-    /// Frames that a cable duplicated, or that came from outside.
-    pub duplicated: u64,
-    /// Frames that left the fabric by attached interfaces.
-    pub handed_over: u64,
-}
-
-/// End-to-end frames, counted where they begin, end and wait (docs/spec/design.md 5).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Conservation {
-    /// Frames that were sent first.
-    pub injected: u64,
-    /// Frames that were delivered.
-    pub delivered: u64,
-    /// Frames in a device or on a cable at the stop.
-    pub buffered: u64,
-    /// Frames that ended otherwise, by reason, zeros included.
-    pub dropped: BTreeMap<String, u64>,
-    /// Messages withdrawn unsent.
-    pub withdrawn: u64,
-    /// Frames that stay on one link.
-    pub link_local: u64,
-}
-
-impl Conservation {
-    /// The balance at the stop.
-    pub fn of(recordings: &[Recording], cables: &OnCables) -> Conservation {
-        let mut sum = Conservation {
-            injected: cables.duplicated,
-            delivered: cables.handed_over,
-            buffered: cables.under_way,
-            ..Conservation::default()
-        };
-        let mut drops = cables.dropped.clone();
-        for reading in recordings.iter().flat_map(|recording| &recording.last) {
-            sum.injected += reading.balance.injected;
-            sum.delivered += reading.balance.delivered;
-            sum.buffered += reading.balance.buffered;
-            sum.withdrawn += reading.balance.withdrawn;
-            sum.link_local += reading.balance.link_local;
-            reading.ports.iter().for_each(|port| drops.merge(&port.drops));
-        }
-        let end_to_end = drops.iter().filter(|(reason, _)| reason.is_end_to_end());
-        sum.dropped = end_to_end.map(|(reason, n)| (reason.name().to_owned(), n)).collect();
-        sum
-    }
-
-    /// True if the balance closes: no frame is missing.
-    pub fn closes(&self) -> bool {
-        self.injected == self.delivered + self.buffered + self.dropped.values().sum::<u64>()
-    }
 }
 
 /// The measures as the file has them; a value that is no number is null.

@@ -212,8 +212,6 @@ fn result(judged: Vec<Judgement>, fidelity: Fidelity) -> RunResult {
         seed: 7,
         backend: "virtual".to_owned(),
         dilation: None,
-        pace: None,
-        repeated: None,
         scheme: "none".to_owned(),
         verdict: verdict(&fidelity, &judged),
         measures: flat(&measures),

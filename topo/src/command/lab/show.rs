@@ -2,7 +2,7 @@
 
 use super::Choice;
 use crate::exit::{Exit, Failure, Outcome};
-use crate::terminal::lab::{Show, Subject};
+use crate::terminal::counters::{Show, Subject};
 use daemon::admin::Flows;
 use daemon::admin::view::{Counters, NodeCounters};
 use launch::interrupt;
