@@ -1,8 +1,9 @@
 //! The connection manager: what each message of QP1 does to the connections and queue pairs.
 
+use super::HostStack;
 use super::connection::{self, Connection, State};
-use super::frames::Peer;
 use super::endpoint::{Endpoint, Program};
+use super::frames::Peer;
 use super::queue_pair::{Agreement, QueuePair};
 use super::receives::Behaviour;
 use super::requester::{Depth, Patience};
@@ -10,7 +11,6 @@ use super::responder::RESOURCES;
 use super::service::Session;
 use super::service::perftest::Control;
 use super::service::rping::Rping;
-use super::HostStack;
 use crate::config::ServiceKind;
 use crate::transport::receive::{Disposition, Outcome};
 use proto::counters::DropReason;

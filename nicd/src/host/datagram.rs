@@ -82,17 +82,16 @@ impl DatagramPair {
 
     /// The next packet, with the datagram that is its payload.
     pub fn next_packet(&mut self) -> Option<(Peer, Packet, Datagram)> {
-        let peer = self.sends.front().and_then(|first| Some(Peer { mac: first.mac?, ip: first.to }))?;
+        let peer =
+            self.sends.front().and_then(|first| Some(Peer { mac: first.mac?, ip: first.to }))?;
         let datagram = self.sends.pop_front()?;
         let opcode = match datagram.immediate {
             None => Opcode::UD_SEND_ONLY,
             Some(_) => Opcode::UD_SEND_ONLY_IMMEDIATE,
         };
         let deth = Deth { queue_key: datagram.queue_key, reserved8: 0, source: self.number };
-        let bth = Bth {
-            solicited: datagram.solicited,
-            ..Bth::new(opcode, datagram.number, self.psn)
-        };
+        let bth =
+            Bth { solicited: datagram.solicited, ..Bth::new(opcode, datagram.number, self.psn) };
         self.psn = self.psn.next();
         let extended = ExtendedHeaders {
             deth: Some(deth),

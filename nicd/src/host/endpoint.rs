@@ -50,12 +50,7 @@ impl Endpoint {
 
 impl HostStack {
     /// Hands a packet to the queue pair of the endpoint, and what it completes to the program.
-    pub(super) fn on_packet(
-        &mut self,
-        at: usize,
-        packet: &Transport<'_>,
-        now: Instant,
-    ) -> Outcome {
+    pub(super) fn on_packet(&mut self, at: usize, packet: &Transport<'_>, now: Instant) -> Outcome {
         let Endpoint { pair, program, domain, heard, .. } = &mut self.endpoints[at];
         *heard = now;
         let memory = &mut self.domains[*domain];
@@ -114,8 +109,7 @@ impl HostStack {
 
     /// Makes the next frame of a queue pair, one of each in turn.
     pub(super) fn make_frame(&mut self, now: Instant) {
-        let (connected, all) =
-            (self.endpoints.len(), self.endpoints.len() + self.datagrams.len());
+        let (connected, all) = (self.endpoints.len(), self.endpoints.len() + self.datagrams.len());
         for step in 0..all {
             let at = (self.turn + step) % all;
             let is_made = match at.checked_sub(connected) {

@@ -3,8 +3,8 @@
 pub mod perftest;
 pub mod rping;
 
-use crate::host::work::Work;
 use crate::host::responder::Delivery;
+use crate::host::work::Work;
 use proto::ids::QueuePairNumber;
 
 /// The program's state for one connection.

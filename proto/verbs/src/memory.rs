@@ -3,7 +3,7 @@
 use crate::answer::{Answer, Refusal};
 use crate::attributes::Handle;
 use crate::call::Call;
-use crate::line::Octets;
+use crate::octets::Octets;
 use crate::pattern::{Difference, Pattern};
 use crate::work::Places;
 use crate::{BATCH_MAX, OCTETS_MAX};
@@ -61,12 +61,7 @@ pub fn contains(length: u64, places: &Places, count: u32) -> Result<(), Refusal>
     end.map(|_| ()).ok_or_else(outside)
 }
 
-fn fill(
-    octets: &mut [u8],
-    places: &Places,
-    count: u32,
-    pattern: Pattern,
-) -> Result<(), Refusal> {
+fn fill(octets: &mut [u8], places: &Places, count: u32, pattern: Pattern) -> Result<(), Refusal> {
     contains(octets.len() as u64, places, count)?;
     for k in 0..count {
         at(pattern, places, k).fill(place(octets, places, k)?);
@@ -160,6 +155,10 @@ mod tests {
         let digits = Octets(b"123456789".to_vec());
         ask(Call::WriteMemory { memory: 1, offset: 0, octets: digits }).expect("it fits");
         let check = Answer::Checksum { crc32: 0xcbf4_3926 };
-        assert_eq!(ask(Call::Checksum { places, count: 1 }), Ok(check), "the check value of CRC-32");
+        assert_eq!(
+            ask(Call::Checksum { places, count: 1 }),
+            Ok(check),
+            "the check value of CRC-32"
+        );
     }
 }

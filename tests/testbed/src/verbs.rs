@@ -160,8 +160,7 @@ impl End {
 /// # Errors
 /// If an agent refuses.
 pub fn connect(a: &mut End, b: &mut End, terms: &Terms) -> Outcome<()> {
-    let addresses =
-        [a.address_of(b, terms.traffic_class), b.address_of(a, terms.traffic_class)];
+    let addresses = [a.address_of(b, terms.traffic_class), b.address_of(a, terms.traffic_class)];
     let numbers = [b.number, a.number];
     let [first, second] = [terms.psn, (terms.psn + 1000) & 0xff_ffff];
     let psns = [(first, second), (second, first)];

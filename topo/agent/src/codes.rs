@@ -38,7 +38,9 @@ pub fn result(what: &str, returned: c_int) -> Result<(), Refusal> {
 
 /// `enum ibv_access_flags`; local writing is always permitted.
 pub fn access(access: Access) -> c_int {
-    1 | c_int::from(access.write) << 1 | c_int::from(access.read) << 2 | c_int::from(access.atomic) << 3
+    1 | c_int::from(access.write) << 1
+        | c_int::from(access.read) << 2
+        | c_int::from(access.atomic) << 3
 }
 
 /// `enum ibv_qp_type`.
@@ -193,7 +195,10 @@ mod tests {
         // IBV_QP_STATE, ACCESS_FLAGS, PKEY_INDEX, PORT.
         assert_eq!((mask, set.state, set.access, set.port), (0x39, 1, 15, 1));
         let all = found(&types::QpAttributes { state: 3, access: 9, ..Default::default() });
-        assert_eq!((all.state, all.access), (Some(State::Rts), Some(Access { atomic: true, ..Access::default() })));
+        assert_eq!(
+            (all.state, all.access),
+            (Some(State::Rts), Some(Access { atomic: true, ..Access::default() }))
+        );
         assert_eq!(attributes(&all).1, ALL);
     }
 }

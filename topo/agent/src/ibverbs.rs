@@ -8,10 +8,10 @@ use crate::types::{self, Capacity, QpInit};
 use crate::{posting, system};
 use nix::errno::Errno;
 use std::ffi::{CStr, c_int};
+use verbs::VERSION;
 use verbs::answer::{Answer, Port, Refusal};
 use verbs::attributes::Handle;
 use verbs::call::Call;
-use verbs::VERSION;
 use verbs::line::Agent;
 use verbs::objects::Objects;
 
@@ -91,9 +91,8 @@ impl Ibverbs {
             c_int::try_from(entries).map_err(|_| Refusal::limit("the queue is too long"))?;
         let null = std::ptr::null_mut();
         // SAFETY: the context is open; neither a user pointer nor an event channel is given.
-        let cq = unsafe {
-            (library.ibv_create_cq)(context, entries, null, std::ptr::null_mut(), 0)
-        };
+        let cq =
+            unsafe { (library.ibv_create_cq)(context, entries, null, std::ptr::null_mut(), 0) };
         Ok(self.objects.add(Object::Cq(made("create_cq", cq)?), &[device]))
     }
 
@@ -149,9 +148,8 @@ impl Ibverbs {
         let device = objects::device(&mut self.objects, device)?;
         let mut gid = [0; 16];
         // SAFETY: a GID has 16 octets.
-        let returned = unsafe {
-            (library.ibv_query_gid)(device.context, PORT, index.into(), &raw mut gid)
-        };
+        let returned =
+            unsafe { (library.ibv_query_gid)(device.context, PORT, index.into(), &raw mut gid) };
         result("query_gid", returned)?;
         let kind = system::gid_kind(&device.name, index);
         Ok(Answer::Gid { gid: gid.into(), kind })
@@ -183,9 +181,8 @@ impl Ibverbs {
                     signals_all: 0,
                 };
                 // SAFETY: the table has the queue pair, and both structures are those that the library fills.
-                let returned = unsafe {
-                    (library.ibv_query_qp)(pair, &raw mut set, ALL, &raw mut init)
-                };
+                let returned =
+                    unsafe { (library.ibv_query_qp)(pair, &raw mut set, ALL, &raw mut init) };
                 result("query_qp", returned)?;
                 Ok(Answer::Attributes(found(&set)))
             }
@@ -241,9 +238,9 @@ impl Agent for Ibverbs {
             Call::OpenDevice { name } => self.open(name.as_deref()).map(object),
             Call::QueryPort { device } => self.query_port(*device),
             Call::QueryGid { device, index } => self.query_gid(*device, *index),
-            Call::Counters { device } => {
-                Ok(Answer::Counters(system::counters(&objects::device(&mut self.objects, *device)?.name)))
-            }
+            Call::Counters { device } => Ok(Answer::Counters(system::counters(
+                &objects::device(&mut self.objects, *device)?.name,
+            ))),
             Call::AllocPd { device } => {
                 let library = self.library()?;
                 let context = objects::device(&mut self.objects, *device)?.context;
@@ -279,7 +276,8 @@ impl<'a> Devices<'a> {
     fn list(library: &'a Library) -> Result<Devices<'a>, Refusal> {
         let mut count = 0;
         // SAFETY: the library writes the number of entries.
-        let list = made("get_device_list", unsafe { (library.ibv_get_device_list)(&raw mut count) })?;
+        let list =
+            made("get_device_list", unsafe { (library.ibv_get_device_list)(&raw mut count) })?;
         Ok(Devices { library, list, count: usize::try_from(count).unwrap_or(0) })
     }
 

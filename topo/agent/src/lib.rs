@@ -4,8 +4,8 @@
 //! `objects` the table of what a client has made, `memory` its registered memory, `posting` work requests and
 //! completions, `system` what only the kernel's files tell. The crate builds and its tests run without libibverbs.
 
-pub mod ibverbs;
 mod codes;
+pub mod ibverbs;
 mod library;
 mod memory;
 mod objects;

@@ -20,7 +20,11 @@ use verbs::work::{Completed, Completion, Operation, Places, ReceiveWork, SendWor
 const POLL: usize = 64;
 
 /// The places of `count` work requests.
-fn places(objects: &mut Objects<Object>, places: &Places, count: u32) -> Result<Vec<Place>, Refusal> {
+fn places(
+    objects: &mut Objects<Object>,
+    places: &Places,
+    count: u32,
+) -> Result<Vec<Place>, Refusal> {
     if count == 0 || count > BATCH_MAX {
         return Err(Refusal::limit(format!("a call posts 1 to {BATCH_MAX} work requests")));
     }
@@ -57,8 +61,7 @@ fn remote(work: &SendWork, ah: Option<*mut crate::types::Opaque>, k: u32) -> Opt
         }
         Operation::CompareSwap | Operation::FetchAdd => {
             let (remote, operands) = (work.remote?, work.operands?);
-            let compare =
-                operands.compare.wrapping_add(operands.compare_step.wrapping_mul(step));
+            let compare = operands.compare.wrapping_add(operands.compare_step.wrapping_mul(step));
             let other =
                 operands.swap_or_add.wrapping_add(operands.swap_or_add_step.wrapping_mul(step));
             let adds = work.operation == Operation::FetchAdd;
@@ -178,9 +181,8 @@ pub fn poll(cq: *mut Cq, count: u32, wait_ms: u32) -> Result<Vec<Run>, Refusal> 
     while taken < count as usize {
         let wanted = (count as usize - taken).min(POLL);
         // SAFETY: `room` has place for that many. libibverbs has made the queue, and the table still has it.
-        let number = unsafe {
-            ((*(*cq).context).operations.poll_cq)(cq, wanted as i32, room.as_mut_ptr())
-        };
+        let number =
+            unsafe { ((*(*cq).context).operations.poll_cq)(cq, wanted as i32, room.as_mut_ptr()) };
         let number = usize::try_from(number)
             .map_err(|_| Refusal::new("EIO", "poll_cq: the queue cannot be read"))?;
         room[..number].iter().for_each(|entry| runs::push(&mut found, completion(entry)));

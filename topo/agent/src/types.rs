@@ -248,11 +248,18 @@ mod tests {
     fn layouts_are_those_of_the_header() {
         assert_eq!(offset_of!(Context, operations), 8);
         assert_eq!(offset_of!(Operations, poll_cq), 88);
-        assert_eq!((offset_of!(Operations, post_send), offset_of!(Operations, post_receive)), (200, 208));
+        assert_eq!(
+            (offset_of!(Operations, post_send), offset_of!(Operations, post_receive)),
+            (200, 208)
+        );
         assert_eq!((size_of::<Mr>(), offset_of!(Mr, lkey), offset_of!(Mr, rkey)), (48, 36, 40));
         assert_eq!(offset_of!(Qp, number), 52);
         assert_eq!((size_of::<QpInit>(), size_of::<Capacity>()), (64, 20));
-        let init = [offset_of!(QpInit, capacity), offset_of!(QpInit, kind), offset_of!(QpInit, signals_all)];
+        let init = [
+            offset_of!(QpInit, capacity),
+            offset_of!(QpInit, kind),
+            offset_of!(QpInit, signals_all),
+        ];
         assert_eq!(init, [32, 52, 56]);
         assert_eq!((size_of::<Place>(), size_of::<ReceiveRequest>()), (16, 32));
     }
@@ -303,7 +310,11 @@ mod tests {
         ];
         assert_eq!(request, [16, 24, 28, 32, 36, 40, 128]);
         assert_eq!(offset_of!(RdmaPart, rkey), 8);
-        let atomic = [offset_of!(AtomicPart, compare_or_add), offset_of!(AtomicPart, swap), offset_of!(AtomicPart, rkey)];
+        let atomic = [
+            offset_of!(AtomicPart, compare_or_add),
+            offset_of!(AtomicPart, swap),
+            offset_of!(AtomicPart, rkey),
+        ];
         assert_eq!(atomic, [8, 16, 24]);
         assert_eq!((offset_of!(DatagramPart, number), offset_of!(DatagramPart, qkey)), (8, 12));
         let completion = [

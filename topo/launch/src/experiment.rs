@@ -10,12 +10,12 @@ use proto::technology::Technology;
 use proto::units::Instant;
 use results::deadlock::{self, Deadlock};
 use results::evaluate::{RunData, evaluate};
+use results::remarks;
 use results::run_directory::result::{
     self, Conservation, Definition, GridSummary, Host, Parameter, Phase, RunResult, SCHEMA,
     Standing,
 };
 use results::run_directory::{self, Remark, RemarkKind, RunRecord, WriteError, junit};
-use results::remarks;
 use results::saturation;
 use results::verdict::{Judgement, Measured, Verdict, judge};
 use scenario::Scenario;

@@ -298,8 +298,8 @@ impl AdminHandle {
     pub async fn ask_agent(&self, node: &str, lines: Vec<String>) -> Result<Vec<String>, Refusal> {
         let named = |index: &usize| self.info.config.wiring.nodes[*index].name == node;
         let device = self.info.nodes.iter().position(named);
-        let device = device
-            .ok_or_else(|| Refusal::invalid(format!("no node {node} in this process")))?;
+        let device =
+            device.ok_or_else(|| Refusal::invalid(format!("no node {node} in this process")))?;
         let answers = self.ask(|reply| Order::Agent(device, lines, reply)).await?;
         answers.ok_or_else(|| Refusal::invalid(format!("node {node} has no agent")))
     }

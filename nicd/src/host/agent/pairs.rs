@@ -64,10 +64,7 @@ fn merged(earlier: &QpAttributes, later: &QpAttributes) -> QpAttributes {
 
 fn may_go(from: State, to: State) -> bool {
     use State::{Error, Init, Reset, Rtr, Rts};
-    matches!(
-        (from, to),
-        (_, Reset | Error) | (Reset | Init, Init) | (Init, Rtr) | (Rtr | Rts, Rts)
-    )
+    matches!((from, to), (_, Reset | Error) | (Reset | Init, Init) | (Init, Rtr) | (Rtr | Rts, Rts))
 }
 
 fn needed<T>(value: Option<T>, name: &str) -> Result<T, Refusal> {
@@ -292,7 +289,8 @@ impl HostStack {
             }
         }
         for pair in &mut self.datagrams {
-            while let Some(first) = pair.sends.pop_front_if(|first| first.to == ip && first.mac.is_none())
+            while let Some(first) =
+                pair.sends.pop_front_if(|first| first.to == ip && first.mac.is_none())
             {
                 self.agent.on_datagram_sent(pair.handle, first.id, false);
             }

@@ -60,7 +60,8 @@ impl HostStack {
         check(work, self.agent.pair(qp)?.attributes.initiator_depth.unwrap_or(0))?;
         let is_pair = |endpoint: &&mut Endpoint| endpoint.pair.agreement.number == number;
         let endpoint = self.endpoints.iter_mut().find(is_pair);
-        let requester = &mut endpoint.ok_or_else(|| Refusal::unknown("queue pair", qp))?.pair.requester;
+        let requester =
+            &mut endpoint.ok_or_else(|| Refusal::unknown("queue pair", qp))?.pair.requester;
         if requester.room() < count as usize {
             return Err(Refusal::new("ENOMEM", "the send queue is full"));
         }
@@ -82,7 +83,8 @@ impl HostStack {
         places: Vec<Place>,
         depth: usize,
     ) -> Result<(), Refusal> {
-        let receiver = work.receiver.ok_or_else(|| Refusal::invalid("a datagram needs a receiver"))?;
+        let receiver =
+            work.receiver.ok_or_else(|| Refusal::invalid("a datagram needs a receiver"))?;
         let to = self.agent.receiver(receiver.ah)?;
         if work.operation != Operation::Send || work.places.length > self.mtu {
             return Err(Refusal::invalid("a datagram is a SEND not longer than the MTU"));
@@ -175,14 +177,14 @@ fn check(work: &SendWork, initiator_depth: u8) -> Result<(), Refusal> {
 /// The k-th work request for the requester; `octets` are those of its place.
 fn wire_work(work: &SendWork, k: u32, octets: &[u8]) -> Work {
     let step = u64::from(k);
-    let reth = work.remote.map_or(
-        Reth { virtual_address: 0, remote_key: 0, dma_length: 0 },
-        |remote| Reth {
-            virtual_address: remote.address.wrapping_add(remote.stride.wrapping_mul(step)),
-            remote_key: remote.rkey,
-            dma_length: work.places.length,
-        },
-    );
+    let reth =
+        work.remote.map_or(Reth { virtual_address: 0, remote_key: 0, dma_length: 0 }, |remote| {
+            Reth {
+                virtual_address: remote.address.wrapping_add(remote.stride.wrapping_mul(step)),
+                remote_key: remote.rkey,
+                dma_length: work.places.length,
+            }
+        });
     let operands = work.operands.unwrap_or_default();
     let stepped = |first: u64, by: u64| first.wrapping_add(by.wrapping_mul(step));
     let (operation, sends) = match work.operation {

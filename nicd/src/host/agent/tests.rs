@@ -125,7 +125,8 @@ fn a_message_that_is_too_long_fails_both_ends_and_flushes_the_rest() {
     let mut ends = ends(&pair, (Service::Rc, true), 8192);
     let [a, b] = &mut ends;
     connect(a, b, &Terms::default()).expect("both agree");
-    let places = |end: &End, length| Places { memory: end.memory.handle, offset: 0, length, stride: 0 };
+    let places =
+        |end: &End, length| Places { memory: end.memory.handle, offset: 0, length, stride: 0 };
     let room = places(b, 100);
     b.client.post_receive(b.qp, ReceiveWork { id: 7, places: room }, 2).expect("room");
     let work = SendWork::new(1, Operation::Send, places(a, 101));
@@ -169,6 +170,22 @@ fn a_sender_without_an_answer_gives_up_and_a_receiver_that_is_not_ready_is_waite
         (!runs.is_empty()).then_some(runs)
     });
     assert_eq!(runs.expect("it gives up")[0].first.status, Status::RetriesExceeded);
+}
+
+#[test]
+fn a_message_that_is_longer_than_the_window_needs_no_timeout() {
+    let pair = pair(|_| Impairment::Pass);
+    let length = 100_000;
+    let mut ends = ends(&pair, (Service::Rc, true), u64::from(length));
+    let [a, b] = &mut ends;
+    // Packets of 256 octets; a timeout of 67 ms.
+    connect(a, b, &Terms { path_mtu: 1, timeout: 14, ..Terms::default() }).expect("both agree");
+    let places = |end: &End| Places::adjacent(end.memory.handle, 0, length);
+    let (to, from) = (places(b), places(a));
+    b.client.post_receive(b.qp, ReceiveWork { id: 1, places: to }, 1).expect("room");
+    a.client.post_send(a.qp, SendWork::new(2, Operation::Send, from), 1).expect("room");
+    assert_eq!(a.poll(a.sends, 1, 8).expect("it is confirmed").len(), 1);
+    assert!(pair.borrow().now < crate::nic::tests::cable::us(20_000), "{:?}", pair.borrow().now);
 }
 
 #[test]

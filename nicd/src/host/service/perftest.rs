@@ -11,9 +11,9 @@
 //! Every other answer repeats the question: it means "the same version, buffer, MTU and result as yours". Source:
 //! perftest 4.5, src/perftest_communication.c (`rdma_write_keys`, `ctx_xchg_data_rdma`).
 
-use crate::host::work::Work;
 use crate::host::responder::{Delivery, HEAD, RESOURCES};
 use crate::host::service::{Exposed, Unexpected};
+use crate::host::work::Work;
 use proto::wire::infiniband::opcode::Operation;
 
 /// Octets of the keys.

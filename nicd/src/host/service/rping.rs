@@ -13,9 +13,9 @@
 //! A place has an address of 8 octets, an R_Key of 4 and a length of 4, big endian. Source: rdma-core,
 //! librdmacm/examples/rping.c.
 
-use crate::host::work::Work;
 use crate::host::responder::Delivery;
 use crate::host::service::Unexpected;
+use crate::host::work::Work;
 use proto::wire::infiniband::Reth;
 use proto::wire::infiniband::opcode::Operation;
 

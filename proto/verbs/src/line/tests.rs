@@ -1,6 +1,9 @@
+//! The form of lines, and what a bad line gets.
+
 use super::*;
 use crate::BATCH_MAX;
 use crate::attributes::{Access, QpAttributes, State};
+use crate::octets::Octets;
 use crate::runs::Run;
 use crate::work::{Completed, Completion, Operation, Places, SendWork, Status};
 use proptest::prelude::*;
@@ -55,8 +58,14 @@ fn each_line_has_one_answer_and_an_empty_line_none() {
     assert_eq!(ask(text(Call::Hello).trim_end()), done);
     let other = ask(text(Call::AllocPd { device: 1 }).trim_end()).expect("an answer");
     assert!(matches!(&other.outcome, Outcome::Refused(refusal) if refusal.name == "unsupported"));
-    for bad in ["x", "{}", "{\"id\":1}", "{\"id\":1,\"call\":\"nothing\"}", "[]", "{\"id\":-1,\"call\":\"hello\"}"]
-    {
+    for bad in [
+        "x",
+        "{}",
+        "{\"id\":1}",
+        "{\"id\":1,\"call\":\"nothing\"}",
+        "[]",
+        "{\"id\":-1,\"call\":\"hello\"}",
+    ] {
         let answer = ask(bad).expect("an answer");
         assert!(
             matches!(&answer.outcome, Outcome::Refused(refusal) if refusal.name == "invalid"),
@@ -80,9 +89,11 @@ fn the_longest_answers_fit_in_a_line() {
         source: 0xff_ffff,
         vendor: u32::MAX,
     };
-    let runs = (0..u64::from(BATCH_MAX)).map(|k| Run { first: completion(u64::MAX - 2 * k), count: 1 });
+    let runs =
+        (0..u64::from(BATCH_MAX)).map(|k| Run { first: completion(u64::MAX - 2 * k), count: 1 });
     let whole = Answer::Completions(runs.collect());
-    let answer = answer(&mut Fixed(whole.clone()), b"{\"id\":1,\"call\":\"hello\"}").expect("an answer");
+    let answer =
+        answer(&mut Fixed(whole.clone()), b"{\"id\":1,\"call\":\"hello\"}").expect("an answer");
     assert!(answer.len() <= ANSWER_LIMIT, "{} octets", answer.len());
     let again: NumberedAnswer = serde_json::from_slice(&answer).expect("an answer");
     assert_eq!(again.outcome, Outcome::Answer(whole));

@@ -3,9 +3,7 @@
 use super::{DEPTH, End, Fault, Outcome, QKEY};
 use verbs::attributes::{QpAttributes, State};
 use verbs::pattern::{Pattern, Stream};
-use verbs::work::{
-    DATAGRAM_HEADER, Operation, Places, ReceiveWork, Receiver, SendWork,
-};
+use verbs::work::{DATAGRAM_HEADER, Operation, Places, ReceiveWork, Receiver, SendWork};
 
 /// Datagrams that are sent at once. As many again can arrive twice.
 pub const BATCH: u32 = 128;

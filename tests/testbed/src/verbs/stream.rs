@@ -3,12 +3,10 @@
 use super::{End, Fault, Outcome};
 use verbs::pattern::{Pattern, Stream};
 use verbs::runs::Run;
-use verbs::work::{
-    Completed, Operands, Operation, Places, ReceiveWork, Remote, SendWork,
-};
+use verbs::work::{Completed, Operands, Operation, Places, ReceiveWork, Remote, SendWork};
 
 /// Messages that are posted at once, and whose places lie side by side.
-pub const BATCH: u32 = 128;
+pub const BATCH: u32 = 256;
 /// Places of a message: those of batches in flight.
 pub const SLOTS: u32 = 4 * BATCH;
 /// Polls of 100 ms without any completion after which a stream has ended. Seven retries of 17 ms are far below.
@@ -163,8 +161,11 @@ fn prepare(plan: &Plan, from: &mut End, to: &mut End, number: u64) -> Outcome<()
         end.client.fill(places, BATCH, content(plan, number))?;
     }
     // What is checked later must not be there already.
-    let (target, places) =
-        if plan.verb == Verb::Read || plan.verb.is_atomic() { (&mut *from, local) } else { (&mut *to, remote) };
+    let (target, places) = if plan.verb == Verb::Read || plan.verb.is_atomic() {
+        (&mut *from, local)
+    } else {
+        (&mut *to, remote)
+    };
     target.client.fill(places, BATCH, stale)?;
     if plan.verb.is_received() {
         to.client.post_receive(to.qp, ReceiveWork { id: number, places: remote }, BATCH)?;
@@ -216,7 +217,10 @@ fn expect(
     for (k, found) in (0u32..).zip(all) {
         let wanted = number + u64::from(k);
         let has_length = length == 0 || found.length == length;
-        if found.id != wanted || found.completed != completed || found.immediate != immediate(k) || !has_length
+        if found.id != wanted
+            || found.completed != completed
+            || found.immediate != immediate(k)
+            || !has_length
         {
             return Err(Fault(format!("message {wanted} is {found:?}")));
         }
@@ -231,9 +235,7 @@ fn expect(
 /// Checks the octets of a batch where they have arrived.
 fn verify(plan: &Plan, from: &mut End, to: &mut End, number: u64) -> Outcome<()> {
     let (target, pattern) = match plan.verb {
-        Verb::CompareSwap | Verb::FetchAdd => {
-            (from, Pattern::of(Stream::Counting(number)))
-        }
+        Verb::CompareSwap | Verb::FetchAdd => (from, Pattern::of(Stream::Counting(number))),
         Verb::Read => (from, content(plan, number)),
         _ => (to, content(plan, number)),
     };
