@@ -1,7 +1,7 @@
 //! Answers to calls, and why a call is refused.
 
 use crate::attributes::{Handle, QpAttributes};
-use crate::line::Octets;
+use crate::octets::Octets;
 use crate::pattern::Difference;
 use crate::runs::Run;
 use serde::{Deserialize, Serialize};

@@ -1,7 +1,7 @@
 //! The calls: one verb each, with its modifiers.
 
 use crate::attributes::{Access, AddressVector, Handle, QpAttributes, Service};
-use crate::line::Octets;
+use crate::octets::Octets;
 use crate::pattern::Pattern;
 use crate::work::{Places, ReceiveWork, SendWork};
 use serde::{Deserialize, Serialize};

@@ -17,6 +17,7 @@ pub mod client;
 pub mod line;
 pub mod memory;
 pub mod objects;
+pub mod octets;
 pub mod pattern;
 pub mod runs;
 pub mod work;

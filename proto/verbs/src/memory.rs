@@ -3,7 +3,7 @@
 use crate::answer::{Answer, Refusal};
 use crate::attributes::Handle;
 use crate::call::Call;
-use crate::line::Octets;
+use crate::octets::Octets;
 use crate::pattern::{Difference, Pattern};
 use crate::work::Places;
 use crate::{BATCH_MAX, OCTETS_MAX};

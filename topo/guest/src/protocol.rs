@@ -7,7 +7,8 @@
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-pub use verbs::line::{Lines, Octets, line};
+pub use verbs::line::{Lines, line};
+pub use verbs::octets::Octets;
 
 /// Changes whenever an image of an older version would not understand its host.
 pub const VERSION: u32 = 1;

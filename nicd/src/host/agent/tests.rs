@@ -173,6 +173,22 @@ fn a_sender_without_an_answer_gives_up_and_a_receiver_that_is_not_ready_is_waite
 }
 
 #[test]
+fn a_message_that_is_longer_than_the_window_needs_no_timeout() {
+    let pair = pair(|_| Impairment::Pass);
+    let length = 100_000;
+    let mut ends = ends(&pair, (Service::Rc, true), u64::from(length));
+    let [a, b] = &mut ends;
+    // Packets of 256 octets; a timeout of 67 ms.
+    connect(a, b, &Terms { path_mtu: 1, timeout: 14, ..Terms::default() }).expect("both agree");
+    let places = |end: &End| Places::adjacent(end.memory.handle, 0, length);
+    let (to, from) = (places(b), places(a));
+    b.client.post_receive(b.qp, ReceiveWork { id: 1, places: to }, 1).expect("room");
+    a.client.post_send(a.qp, SendWork::new(2, Operation::Send, from), 1).expect("room");
+    assert_eq!(a.poll(a.sends, 1, 8).expect("it is confirmed").len(), 1);
+    assert!(pair.borrow().now < crate::nic::tests::cable::us(20_000), "{:?}", pair.borrow().now);
+}
+
+#[test]
 fn calls_without_sense_are_refused_by_name() {
     let pair = pair(|_| Impairment::Pass);
     let [mut a, b] = ends(&pair, (Service::Rc, true), 4096);

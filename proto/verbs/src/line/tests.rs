@@ -1,6 +1,9 @@
+//! The form of lines, and what a bad line gets.
+
 use super::*;
 use crate::BATCH_MAX;
 use crate::attributes::{Access, QpAttributes, State};
+use crate::octets::Octets;
 use crate::runs::Run;
 use crate::work::{Completed, Completion, Operation, Places, SendWork, Status};
 use proptest::prelude::*;

@@ -6,7 +6,7 @@ use verbs::runs::Run;
 use verbs::work::{Completed, Operands, Operation, Places, ReceiveWork, Remote, SendWork};
 
 /// Messages that are posted at once, and whose places lie side by side.
-pub const BATCH: u32 = 128;
+pub const BATCH: u32 = 256;
 /// Places of a message: those of batches in flight.
 pub const SLOTS: u32 = 4 * BATCH;
 /// Polls of 100 ms without any completion after which a stream has ended. Seven retries of 17 ms are far below.
