@@ -20,6 +20,7 @@
 mod beside;
 mod channel;
 mod fault;
+mod line_set;
 mod mesh;
 mod promise;
 

@@ -96,7 +96,13 @@ impl Daemon {
 
 fn start(peers: Vec<String>) -> ToDaemon {
     let dilation = NonZeroU64::new(1000).expect("not zero");
-    ToDaemon::Start { epoch: 5, origin_ns: monotonic_ns() + 20_000_000, dilation, peers }
+    ToDaemon::Start {
+        epoch: 5,
+        origin_ns: monotonic_ns() + 20_000_000,
+        dilation,
+        peers,
+        secret: None,
+    }
 }
 
 #[test]

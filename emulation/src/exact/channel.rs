@@ -5,6 +5,7 @@
 //! the peer has not completed are kept, to be sent again when it asks. No socket and no clock is here.
 
 use super::fault::Fault;
+use super::line_set::LineSet;
 use super::promise::{Promise, Secret};
 use crate::cable::lines::{Incoming, Lines, Outgoing};
 use crate::cable::shim::Shim;
@@ -19,32 +20,6 @@ const DATAGRAMS_MAX: u64 = 1024;
 const SPARE_MAX: usize = 16;
 /// Octets behind an announced frame's shim: its FCS.
 const FCS: usize = 4;
-
-/// One line of a channel: the stamp of its last frame is a promise, too, since the next one ends later.
-#[derive(Clone, Copy, Debug)]
-struct Line {
-    index: usize,
-    delay: Duration,
-    last: Instant,
-}
-
-/// The lines of one direction of a channel.
-#[derive(Debug, Default)]
-struct LineSet(Vec<Line>);
-
-impl LineSet {
-    /// When the next frame arrives at the earliest, if all later ones leave at or after `until`.
-    fn bound(&self, until: Instant) -> Instant {
-        let bounds = self.0.iter().map(|line| line.last.max(until) + line.delay);
-        bounds.min().unwrap_or(Instant::NEVER)
-    }
-
-    fn note(&mut self, index: usize, stamp: Instant) {
-        if let Some(line) = self.0.iter_mut().find(|line| line.index == index) {
-            line.last = line.last.max(stamp);
-        }
-    }
-}
 
 /// What all channels of a process have in common.
 #[derive(Clone, Copy, Debug)]
@@ -155,19 +130,17 @@ impl Channel {
 
     /// Adds a line on which this process sends.
     pub fn add_outgoing(&mut self, line: &Outgoing) {
-        let (index, delay, last) = (line.index(), line.delay, Instant::ZERO);
-        self.outgoing.0.push(Line { index, delay, last });
+        self.outgoing.add(line.index(), line.delay);
     }
 
     /// Adds a line on which the peer sends.
     pub fn add_incoming(&mut self, line: &Incoming) {
-        let (index, delay, last) = (line.index(), line.delay, Instant::ZERO);
-        self.incoming.0.push(Line { index, delay, last });
+        self.incoming.add(line.index(), line.delay);
     }
 
     /// The shortest delay of the lines on which the peer sends.
     pub fn shortest(&self) -> Duration {
-        self.incoming.0.iter().map(|line| line.delay).min().unwrap_or_default()
+        self.incoming.shortest()
     }
 
     fn fault(&self, what: String) -> Fault {
