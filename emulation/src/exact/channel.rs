@@ -5,7 +5,7 @@
 //! the peer has not completed are kept, to be sent again when it asks. No socket and no clock is here.
 
 use super::fault::Fault;
-use super::line_set::{Line, LineSet};
+use super::line_set::LineSet;
 use super::promise::{Promise, Secret};
 use crate::cable::lines::{Incoming, Lines, Outgoing};
 use crate::cable::shim::Shim;
@@ -130,19 +130,17 @@ impl Channel {
 
     /// Adds a line on which this process sends.
     pub fn add_outgoing(&mut self, line: &Outgoing) {
-        let (index, delay, last) = (line.index(), line.delay, Instant::ZERO);
-        self.outgoing.0.push(Line { index, delay, last });
+        self.outgoing.add(line.index(), line.delay);
     }
 
     /// Adds a line on which the peer sends.
     pub fn add_incoming(&mut self, line: &Incoming) {
-        let (index, delay, last) = (line.index(), line.delay, Instant::ZERO);
-        self.incoming.0.push(Line { index, delay, last });
+        self.incoming.add(line.index(), line.delay);
     }
 
     /// The shortest delay of the lines on which the peer sends.
     pub fn shortest(&self) -> Duration {
-        self.incoming.0.iter().map(|line| line.delay).min().unwrap_or_default()
+        self.incoming.shortest()
     }
 
     fn fault(&self, what: String) -> Fault {

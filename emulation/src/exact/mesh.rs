@@ -358,11 +358,10 @@ fn channels(
     let mut channels: Vec<Channel> = Vec::new();
     let mut of = |peer: usize, link: u32| {
         let place = channels.iter().position(|channel| channel.peer == peer);
-        let place = place.unwrap_or_else(|| {
+        place.unwrap_or_else(|| {
             channels.push(Channel::new(identity, peer, name(link)));
             channels.len() - 1
-        });
-        place
+        })
     };
     let incoming: Vec<(usize, Incoming)> =
         lines.all_incoming().map(|line| (of(line.process, line.link), *line)).collect();
