@@ -188,6 +188,7 @@ mod tests {
     use launch::lab::folder::LinkRecord;
     use launch::owner::ProcessIdentity;
     use proto::technology::Technology;
+    use std::collections::BTreeMap;
 
     #[test]
     fn a_table_shows_the_counters_and_can_leave_out_rows_of_zeros() {

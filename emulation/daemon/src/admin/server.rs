@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Semaphore;
-use tokio::time::{MissedTickBehavior, interval, sleep};
+use tokio::time::{MissedTickBehavior, interval, timeout};
 
 /// Time between two accepted connections, some hundreds a second, which loads a core little.
 const ACCEPT_EVERY: Duration = Duration::from_millis(2);
@@ -74,9 +74,8 @@ async fn converse(stream: impl AsyncRead + AsyncWrite + Unpin, router: Router, l
 /// Waits for the end of `work`, but not longer than `lifetime` unless it `lasts`.
 async fn within<T>(work: impl Future<Output = T>, lifetime: Duration, lasts: &AtomicBool) {
     let mut work = pin!(work);
-    tokio::select! {
-        _ = &mut work => return,
-        () = sleep(lifetime) => {}
+    if timeout(lifetime, &mut work).await.is_ok() {
+        return;
     }
     if lasts.load(Ordering::Relaxed) {
         let _ = work.await;
