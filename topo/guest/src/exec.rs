@@ -68,7 +68,11 @@ fn accept(port: &mut Port, running: &mut Option<Running>, session: u64, message:
                 command.input.extend_from_slice(&octets.0);
             }
         }
-        (ToGuest::StdinEnd, Some(command)) => command.is_input_complete = true,
+        (ToGuest::StdinEnd, Some(command)) => {
+            command.is_input_complete = true;
+            // No event follows if the command has taken all input already.
+            command.end_input();
+        }
         // From a client that has gone.
         (_, None) => {}
     }
@@ -193,6 +197,11 @@ impl Running {
                 port.queue(&self.message(FromGuest::Taken(taken)));
             }
         }
+        self.end_input();
+    }
+
+    /// Closes the input of the command after its last octet.
+    fn end_input(&mut self) {
         if self.input.is_empty() && self.is_input_complete {
             self.stdin = None;
         }

@@ -112,11 +112,12 @@ impl Hosts {
                 next_line_s += LINE_EVERY_S;
                 let names: Vec<&str> = waiting.iter().map(|(index, _)| name(*index)).collect();
                 let names = names.join(", ");
-                let line = format!("no answer of {names} after {:.0} s", watch.seconds());
-                if watch.seconds() > READY_WITHIN_S {
-                    return Err(LaunchError::host(line));
+                let seconds = watch.seconds();
+                if seconds > READY_WITHIN_S {
+                    let what = format!("hosts do not answer after {seconds:.0} s: {names}");
+                    return Err(LaunchError::host(what));
                 }
-                report(line)?;
+                report(format!("waiting for hosts since {seconds:.0} s: {names}"))?;
             }
         }
         Ok(())
