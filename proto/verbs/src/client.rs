@@ -139,7 +139,6 @@ impl<T: Transport> Client<T> {
 }
 
 /// The calls. Each fails if the agent refuses it or does not answer.
-#[expect(clippy::missing_errors_doc, reason = "stated once, above")]
 impl<T: Transport> Client<T> {
     /// [`Call::Clear`]
     pub fn clear(&mut self) -> Result<()> {

@@ -44,7 +44,10 @@ pub fn ends(bench: &Bench, service: (Service, bool), octets: u64) -> [End; 2] {
 pub fn one(plan: &Plan, from: &mut End, to: &mut End) {
     let watch = Stopwatch::start();
     let Plan { verb, messages, length, first } = *plan;
-    stream::run(plan, from, to).unwrap_or_else(|Fault(why)| panic!("{verb:?} from {first}: {why}"));
+    if let Err(Fault(why)) = stream::run(plan, from, to) {
+        let counters = [from, to].map(|end| end.client.counters(end.device));
+        panic!("{verb:?} from {first}: {why}\n{counters:#?}");
+    }
     let rate = messages as f64 / watch.seconds();
     eprintln!("{verb:?} {} to {}: {messages} of {length} octets, {rate:.0}/s", from.name, to.name);
 }

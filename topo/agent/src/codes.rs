@@ -1,6 +1,6 @@
 //! Codes of libibverbs for the words of the protocol.
 
-use crate::types;
+use crate::layouts;
 use nix::errno::Errno;
 use std::ffi::{c_int, c_uint};
 use verbs::answer::Refusal;
@@ -56,8 +56,8 @@ const STATES: [State; 7] =
     [State::Reset, State::Init, State::Rtr, State::Rts, State::Sqd, State::Sqe, State::Error];
 
 /// `struct ibv_ah_attr`.
-pub fn address(vector: &AddressVector) -> types::Address {
-    types::Address {
+pub fn address(vector: &AddressVector) -> layouts::Address {
+    layouts::Address {
         gid: vector.gid.octets(),
         flow_label: vector.flow_label,
         gid_index: vector.gid_index,
@@ -66,13 +66,13 @@ pub fn address(vector: &AddressVector) -> types::Address {
         service_level: vector.service_level,
         is_global: 1,
         port: PORT,
-        ..types::Address::default()
+        ..layouts::Address::default()
     }
 }
 
 /// `struct ibv_qp_attr` and its mask of `enum ibv_qp_attr_mask`.
-pub fn attributes(wanted: &QpAttributes) -> (types::QpAttributes, c_int) {
-    let mut set = types::QpAttributes::default();
+pub fn attributes(wanted: &QpAttributes) -> (layouts::QpAttributes, c_int) {
+    let mut set = layouts::QpAttributes::default();
     let mut mask = 0;
     // Each line: bit of the mask, member of libibverbs, attribute of the protocol.
     macro_rules! take {
@@ -109,7 +109,7 @@ pub fn attributes(wanted: &QpAttributes) -> (types::QpAttributes, c_int) {
 pub const ALL: c_int = 0x13_bff9;
 
 /// What a query has found.
-pub fn found(attributes: &types::QpAttributes) -> QpAttributes {
+pub fn found(attributes: &layouts::QpAttributes) -> QpAttributes {
     let flag = |bit: u32| attributes.access >> bit & 1 == 1;
     let from = &attributes.address;
     QpAttributes {
@@ -194,7 +194,7 @@ mod tests {
         let (set, mask) = attributes(&QpAttributes::init(Access::ALL));
         // IBV_QP_STATE, ACCESS_FLAGS, PKEY_INDEX, PORT.
         assert_eq!((mask, set.state, set.access, set.port), (0x39, 1, 15, 1));
-        let all = found(&types::QpAttributes { state: 3, access: 9, ..Default::default() });
+        let all = found(&layouts::QpAttributes { state: 3, access: 9, ..Default::default() });
         assert_eq!(
             (all.state, all.access),
             (Some(State::Rts), Some(Access { atomic: true, ..Access::default() }))

@@ -1,10 +1,10 @@
 //! Calls executed with libibverbs.
 
 use crate::codes::{ALL, PORT, access, address, attributes, found, refusal, result, service};
+use crate::layouts::{self, Capacity, QpInit};
 use crate::library::Library;
 use crate::memory::Pages;
 use crate::objects::{self, Device, Memory, Object};
-use crate::types::{self, Capacity, QpInit};
 use crate::{posting, system};
 use nix::errno::Errno;
 use std::ffi::{CStr, c_int};
@@ -130,7 +130,7 @@ impl Ibverbs {
     fn query_port(&mut self, device: Handle) -> Result<Answer, Refusal> {
         let library = self.library()?;
         let context = objects::device(&mut self.objects, device)?.context;
-        let mut port = types::Port::default();
+        let mut port = layouts::Port::default();
         // SAFETY: `port` has room for what the library writes.
         let returned = unsafe { (library.ibv_query_port)(context, PORT, &raw mut port) };
         result("query_port", returned)?;
@@ -169,7 +169,7 @@ impl Ibverbs {
             }
             Call::QueryQp { qp } => {
                 let (pair, _) = objects::qp(objects, *qp)?;
-                let mut set = types::QpAttributes::default();
+                let mut set = layouts::QpAttributes::default();
                 let null = std::ptr::null_mut();
                 let mut init = QpInit {
                     user: null,
@@ -268,7 +268,7 @@ impl Drop for Ibverbs {
 /// The list of devices, as long as it is used.
 struct Devices<'a> {
     library: &'a Library,
-    list: *mut *mut types::Opaque,
+    list: *mut *mut layouts::Opaque,
     count: usize,
 }
 
@@ -281,7 +281,7 @@ impl<'a> Devices<'a> {
         Ok(Devices { library, list, count: usize::try_from(count).unwrap_or(0) })
     }
 
-    fn names(&self) -> Vec<(String, *mut types::Opaque)> {
+    fn names(&self) -> Vec<(String, *mut layouts::Opaque)> {
         let name = |at| {
             // SAFETY: the list has `count` devices, and each has a name that ends with NUL.
             unsafe {

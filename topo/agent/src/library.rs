@@ -1,6 +1,6 @@
 //! libibverbs, loaded at run time: a machine without it can build and run everything else.
 
-use crate::types::{Address, Context, Cq, Mr, Opaque, Port, Qp, QpAttributes, QpInit};
+use crate::layouts::{Address, Context, Cq, Mr, Opaque, Port, Qp, QpAttributes, QpInit};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 
 /// The ABI that [`crate::types`] describes.

@@ -1,9 +1,9 @@
 //! The objects of libibverbs that a client has made.
 
 use crate::codes::result;
+use crate::layouts::{Context, Cq, Mr, Opaque, Qp};
 use crate::library::Library;
 use crate::memory::Pages;
-use crate::types::{Context, Cq, Mr, Opaque, Qp};
 use verbs::answer::Refusal;
 use verbs::attributes::{Handle, Service};
 use verbs::objects::Objects;

@@ -3,11 +3,11 @@
 use crate::codes::{
     FENCE, SIGNALED, SOLICITED, WITH_IMMEDIATE, completed, opcode, refusal, status,
 };
-use crate::objects::{self, Object};
-use crate::types::{
+use crate::layouts::{
     AtomicPart, Cq, DatagramPart, Place, Qp, RdmaPart, ReceiveRequest, RemotePart, SendRequest,
     WorkCompletion,
 };
+use crate::objects::{self, Object};
 use verbs::BATCH_MAX;
 use verbs::answer::Refusal;
 use verbs::attributes::Service;
@@ -43,7 +43,7 @@ fn places(
 }
 
 /// The part of a send request that depends on its operation.
-fn remote(work: &SendWork, ah: Option<*mut crate::types::Opaque>, k: u32) -> Option<RemotePart> {
+fn remote(work: &SendWork, ah: Option<*mut crate::layouts::Opaque>, k: u32) -> Option<RemotePart> {
     let step = u64::from(k);
     let address = |remote: &verbs::work::Remote| {
         remote.address.wrapping_add(remote.stride.wrapping_mul(step))
