@@ -325,13 +325,15 @@ fn assert_agrees_with_its_twin(name: &str, words: &[&str]) -> Ended {
     live
 }
 
-/// A busy loop on one core, at the highest priority without real-time scheduling.
+/// A busy loop on one core; at -20 it has the highest priority without real-time scheduling.
 struct Busy(Child);
 
 impl Busy {
-    fn on(core: &str) -> Busy {
+    /// A busy loop on `core` with the nice value `nice`.
+    fn on(core: &str, nice: i32) -> Busy {
+        let nice = nice.to_string();
         let mut command = Command::new("taskset");
-        command.args(["-c", core, "nice", "-n", "-20", "sh", "-c", "while :; do :; done"]);
+        command.args(["-c", core, "nice", "-n", &nice, "sh", "-c", "while :; do :; done"]);
         Busy(command.stderr(Stdio::null()).spawn().expect("taskset, of util-linux, is installed"))
     }
 }
@@ -357,7 +359,7 @@ fn an_overloaded_host_makes_a_run_inconclusive_and_never_a_pass() {
     let running = Running::start_by(&["taskset", "-c", &core], &file, &words);
     running.daemons(2);
     // The load ends with the fabric: a launcher without the core could not report.
-    let busy = [Busy::on(&core), Busy::on(&core)];
+    let busy = [Busy::on(&core, -20), Busy::on(&core, -20)];
     pause(12.0);
     drop(busy);
     let ended = running.end(120.0);

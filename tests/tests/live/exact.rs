@@ -77,7 +77,7 @@ fn an_exact_run_needs_no_quiet_host() {
     let _alone = alone();
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let twin = twin(&small(), &[]);
-    let _busy: Vec<Busy> = (0..cores).map(|core| Busy::on(&core.to_string())).collect();
+    let _busy: Vec<Busy> = (0..cores).map(|core| Busy::on(&core.to_string(), 0)).collect();
     assert_equals(&twin, &small(), &EXACT);
 }
 
@@ -249,7 +249,7 @@ fn twenty_runs_beside_busy_cores_equal_their_twin() {
     let file = scenario("pfister/demo-ib-cca");
     let words = ["--set", "run.duration=\"1000 mtu\""];
     let twin = twin(&file, &words);
-    let _busy: Vec<Busy> = (0..cores).map(|core| Busy::on(&core.to_string())).collect();
+    let _busy: Vec<Busy> = (0..cores).map(|core| Busy::on(&core.to_string(), 0)).collect();
     for run in 1..=20 {
         once(&format!("busy {run}"), || {
             assert_equals(&twin, &file, &[&EXACT[..], &words].concat());

@@ -360,9 +360,9 @@ fn the_description_names_every_address_and_no_other() {
     let (_, text) = stage.ask("GET", "/openapi.json", "");
     let description: serde_json::Value = serde_json::from_str(&text).expect("JSON");
     let paths = description["paths"].as_object().expect("paths");
-    assert_eq!(paths.len(), 10);
+    assert_eq!(paths.len(), 11);
     for (path, methods) in paths {
-        let path = path.replace("{port}", "relay:1");
+        let path = path.replace("{port}", "relay:1").replace("{node}", "relay");
         for method in methods.as_object().expect("methods").keys() {
             if method != "parameters" {
                 let (status, _) = stage.ask(&method.to_uppercase(), &path, "");

@@ -342,7 +342,7 @@ mod peers {
         let peer = cable.peer();
         // The kernel holds at most some hundred datagrams for it.
         (0..2_000).for_each(|_| cable.send(1));
-        pause_ns(25_000_000);
+        pause_ns(505_000_000);
         cable.exchange.flush();
         assert_eq!(cable.event(), Some(down(CarrierLoss::NoPeer)));
         assert!(!cable.exchange.waiting());
