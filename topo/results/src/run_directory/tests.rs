@@ -192,7 +192,7 @@ fn the_balance_closes_only_with_every_frame() {
 /// Two workers with exact pace, merged, and one worker with both devices. Merging one puts its events in order, too.
 #[test]
 fn merged_recordings_of_two_workers_are_that_of_one() {
-    let edges = [2_000, 5_000];
+    let edges = [1_000, 2_000];
     let one = Recording::merge(record(&[&[0, 1]], &edges), false);
     assert_eq!(Recording::merge(record(&[&[0], &[1]], &edges), false), one);
     assert_eq!(Recording::merge(record(&[&[1], &[0]], &edges), false), one);
