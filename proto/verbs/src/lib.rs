@@ -1,4 +1,4 @@
-//! Verbs as messages: what a test asks of a channel adapter, whoever made it.
+//! Verbs as messages: the calls of a test to a channel adapter of any make, and the answers.
 //!
 //! ```text
 //!   test ── client ── lines ──▶ agent ── libibverbs ──▶ soft-RoCE, or any NIC of Linux

@@ -22,7 +22,7 @@ pub struct Place {
     pub ordinary: Option<PathBuf>,
 }
 
-/// The ordinary user: "nobody" of Debian.
+/// User id 65534, an ordinary user without rights.
 pub const ORDINARY: u32 = 65_534;
 
 /// The two fabrics of these tests.
