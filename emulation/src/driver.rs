@@ -15,6 +15,7 @@
 //! `arrived` is handled late, since `now` never runs back.
 
 mod assignment;
+mod changes;
 mod core_placement;
 mod ending;
 mod moderation;
@@ -23,6 +24,7 @@ mod pace;
 mod report;
 
 pub use assignment::{Assignment, FedFrame, Supervisor, impairers};
+pub use changes::ClockChanges;
 pub use report::{Beat, InFlight, Report, evidence};
 
 pub use pace::is_heavily_overcommitted;
@@ -76,6 +78,10 @@ pub struct Worker {
     placement: Option<CorePlacement>,
     /// The latest arrival that a socket has delivered.
     latest_arrival: Instant,
+    /// The latest reading of the clock.
+    clock_read: Instant,
+    /// Changes of the clock of which this worker has learned, and those of them that were in force already.
+    changes: ClockChanges,
     /// The instant of the last step.
     now: Instant,
     next_beat_ns: u64,
@@ -103,11 +109,13 @@ impl Worker {
             departures: Flights::default(),
             arrivals: Flights::default(),
             wakes: Calendar::new(run.devices.len()),
-            meter: Meter::new(run.clock, windows, run.plan.bin),
+            meter: Meter::new(windows, run.plan.bin),
             pace: Pace::new(&run.clock, &run.lines, stamped, overcommitted),
             moderation: outside.then(Moderation::default),
             placement: (outside && priority == Priority::Fifo).then(CorePlacement::here).flatten(),
             latest_arrival: Instant::ZERO,
+            clock_read: Instant::ZERO,
+            changes: ClockChanges::default(),
             now: Instant::ZERO,
             next_beat_ns: 0,
             retry_ns: RETRY_NS,
@@ -162,8 +170,9 @@ impl Worker {
     }
 
     fn turn(&mut self, supervisor: &impl Supervisor) {
+        self.learn_changes(supervisor);
         self.receive();
-        let now = self.run.clock.now();
+        let now = self.read_clock();
         self.run.exchange.pass_time(now);
         let horizon = self.pace.horizon(now, self.latest_arrival).min(self.run.plan.stop);
         let mut steps = 0;
@@ -287,7 +296,12 @@ impl Worker {
         let Some(Flight { at, device, port, frame, .. }) = self.arrivals.pop() else { return };
         if at < self.now {
             let line = self.run.lines.outgoing(device, port);
-            self.meter.handled_late(at, self.now, line.map(|line| line.frame_time));
+            self.meter.handled_late(
+                &self.run.clock,
+                at,
+                self.now,
+                line.map(|line| line.frame_time),
+            );
         }
         let (direction, handled) = (Direction::Rx, self.now);
         self.observe_frame(&frame, Passage { device, port, direction, at, handled });
@@ -355,7 +369,7 @@ impl Worker {
     fn send(&mut self) {
         self.run.exchange.flush();
         if self.meter.pending() > 0 {
-            self.meter.left(monotonic_ns());
+            self.meter.left(&self.run.clock, monotonic_ns());
         }
     }
 
@@ -396,7 +410,8 @@ impl Worker {
             return;
         }
         self.next_beat_ns = wall_ns + BEAT_NS;
-        supervisor.beat(self.beat());
+        let beat = Beat { recent: self.meter.take_recent(), ..self.beat() };
+        supervisor.beat(beat);
         self.run.recorder.flush_tap();
     }
 }

@@ -33,8 +33,8 @@ use crate::cable::impairment::{Impairer, Injected};
 use crate::cable::lines::{Destination, Lines, Outgoing};
 use crate::clock::{monotonic_ns, process_cpu_ns};
 use crate::driver::orders::{DeviceSnapshot, Order};
-use crate::driver::{Beat, FedFrame, InFlight, Report, Supervisor};
-use crate::fidelity::Lateness;
+use crate::driver::{Beat, ClockChanges, FedFrame, InFlight, Report, Supervisor};
+use crate::fidelity::{Lateness, Recent};
 use crate::inputs::DeviceInputs;
 use crate::observer::Observer;
 use crate::recorder::{Recorder, RecordingPlan};
@@ -329,6 +329,7 @@ impl ExactWorker {
             lost: 0,
             rejected: self.mesh.report().rejected,
             cpu_ns: process_cpu_ns(),
+            recent: Recent::default(),
         }
     }
 
@@ -377,6 +378,7 @@ impl ExactWorker {
             cut_short: self.position < self.plan.stop,
             priority: Priority::Normal,
             departures: self.departures,
+            changes: ClockChanges::default(),
             lateness: Lateness::default(),
             timeline: Vec::new(),
             in_flight: InFlight { on_the_line: FrameTally::default(), on_cables },

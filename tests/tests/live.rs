@@ -12,6 +12,8 @@
 mod containers;
 #[path = "live/dissector.rs"]
 mod dissector;
+#[path = "live/elastic.rs"]
+mod elastic;
 #[path = "live/ethernet.rs"]
 mod ethernet;
 #[path = "live/exact.rs"]
@@ -22,6 +24,8 @@ mod hostile;
 mod joining;
 #[path = "live/laboratory.rs"]
 mod laboratory;
+#[path = "live/ledger.rs"]
+mod ledger;
 #[path = "live/path.rs"]
 mod path;
 #[path = "live/ratios.rs"]
@@ -32,14 +36,13 @@ mod ring;
 mod watched;
 
 use hostile::{Pace, impostor, nonsense, stranger, udp_ports};
-use laboratory::{Ended, Running, alone, eventually, in_repository, pause};
+use laboratory::{Busy, Ended, Running, alone, eventually, in_repository, pause};
 use nix::sched::{CpuSet, sched_getaffinity};
 use nix::sys::signal::Signal;
 use nix::unistd::Pid;
 use ratios::expected_ratios;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
 
 /// The keys of `run.json` that docs/spec/design.md 5 specifies, and those that these tests use.
 const KEYS: [&str; 18] = [
@@ -323,26 +326,6 @@ fn assert_agrees_with_its_twin(name: &str, words: &[&str]) -> Ended {
         );
     }
     live
-}
-
-/// A busy loop on one core; at -20 it has the highest priority without real-time scheduling.
-struct Busy(Child);
-
-impl Busy {
-    /// A busy loop on `core` with the nice value `nice`.
-    fn on(core: &str, nice: i32) -> Busy {
-        let nice = nice.to_string();
-        let mut command = Command::new("taskset");
-        command.args(["-c", core, "nice", "-n", &nice, "sh", "-c", "while :; do :; done"]);
-        Busy(command.stderr(Stdio::null()).spawn().expect("taskset, of util-linux, is installed"))
-    }
-}
-
-impl Drop for Busy {
-    fn drop(&mut self) {
-        self.0.kill().expect("the loop is still running");
-        self.0.wait().expect("the process is a child of the test");
-    }
 }
 
 #[test]

@@ -214,7 +214,7 @@ pub(crate) fn perform(
     } else if conditions.substrate.is_live {
         let host = Calibration::load();
         let estimate = estimate::live(scenario, &lab, &host);
-        conditions.dilation = estimate.dilation;
+        (conditions.dilation, conditions.elastic) = (estimate.dilation, estimate.elastic);
         eprintln!(
             "{}: {}× slowed, {:.0} frame-hops/s, about {:.0} s of wall time{}",
             scenario.name,

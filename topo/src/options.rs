@@ -11,11 +11,13 @@ pub(crate) struct Overrides {
     /// Override a key of the file, as in scheme.ccti_increase=20; can be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     sets: Vec<String>,
-    /// Wall time over fabric time, instead of the file's: a number or auto.
+    /// Wall time over fabric time, instead of the file's: a number, or auto. With auto a run that falls behind stretches
+    /// its clock, up to 16 times; a number is never changed.
     #[arg(long, value_name = "FACTOR")]
     dilate: Option<String>,
-    /// What live runs follow, instead of the file's: the wall clock, or with `exact` the promises of the other processes.
-    /// An exact run equals that of the virtual clock to the octet, is never inconclusive, and needs no quiet host.
+    /// What live runs follow, instead of the file's. `wall`: the wall clock, which attached devices and hosts need, and
+    /// which a busy host stretches or makes inconclusive. `exact`: the promises of the other processes. An exact run equals
+    /// that of the virtual clock to the octet, is never inconclusive, and needs no quiet host.
     #[arg(long, value_name = "PACE", value_parser = ["wall", "exact"])]
     pace: Option<String>,
 }

@@ -4,6 +4,7 @@
 //! time integrals need.
 
 use crate::error::{Context, DaemonError};
+use emulation::clock::ClockChange;
 use emulation::driver::{Beat, Report};
 use emulation::exact::Secret;
 use emulation::recorder::snapshot::BinSnapshot;
@@ -72,6 +73,8 @@ pub enum ToDaemon {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         secret: Option<Secret>,
     },
+    /// From an instant of fabric time that is still some way ahead, the clock runs with another dilation.
+    ChangeClock(ClockChange),
     /// End the run now and report.
     Stop,
 }
@@ -113,6 +116,7 @@ pub fn read_line<T: DeserializeOwned>(line: &str) -> Result<T, DaemonError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proto::units::Instant;
 
     #[test]
     fn a_line_without_an_end_is_an_error_and_not_memory() {
@@ -134,10 +138,13 @@ mod tests {
             peers: vec!["127.0.0.1:4711".to_owned()],
             secret: Some(Secret::new([7; 16])),
         };
-        let mut line = Vec::new();
-        write_line(&mut line, &start).expect("a vector takes everything");
-        let line = String::from_utf8(line).expect("JSON is UTF-8");
-        assert_eq!(read_line::<ToDaemon>(line.trim_end()).expect("a start"), start);
+        let change = ClockChange { at: Instant::from_ps(5), dilation: NonZeroU64::MIN };
+        for message in [start, ToDaemon::ChangeClock(change)] {
+            let mut line = Vec::new();
+            write_line(&mut line, &message).expect("a vector takes everything");
+            let line = String::from_utf8(line).expect("JSON is UTF-8");
+            assert_eq!(read_line::<ToDaemon>(line.trim_end()).expect("a message"), message);
+        }
         assert_eq!(read_line::<ToDaemon>("\"stop\"").expect("a stop"), ToDaemon::Stop);
         let error = read_line::<ToDaemon>("{\"begin\":1}").expect_err("no such message");
         assert!(error.to_string().contains("begin"), "{error}");

@@ -11,7 +11,7 @@ use crate::sockets;
 use data_plane::DataPlane;
 use emulation::cable::exchange::Sockets;
 use emulation::cable::shim;
-use emulation::clock::Clock;
+use emulation::clock::{Clock, ClockChange};
 use emulation::driver::orders::Order;
 use emulation::driver::{Beat, FedFrame, Report, Supervisor};
 use emulation::exact::Secret;
@@ -23,7 +23,7 @@ use std::io::{BufRead, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::thread;
 
 /// Heartbeats that may wait for a slow launcher. Further ones are dropped, since each contains all totals.
@@ -55,6 +55,8 @@ enum SessionEvent {
 struct WorkerLink {
     stop: Arc<AtomicBool>,
     events: SyncSender<SessionEvent>,
+    /// Changes of the clock.
+    clock_changes: Receiver<ClockChange>,
     /// Administration requests, if administration is configured.
     orders_in: Option<OrderReceiver>,
 }
@@ -67,6 +69,11 @@ impl Supervisor for WorkerLink {
     fn beat(&self, beat: Beat) {
         // With a full channel the launcher misses this heartbeat.
         let _ = self.events.try_send(SessionEvent::Beat(beat));
+    }
+
+    fn clock_change(&self) -> Option<ClockChange> {
+        // Without a message this reads two words.
+        self.clock_changes.try_recv().ok()
     }
 
     fn order(&self) -> Option<Order> {
@@ -143,7 +150,8 @@ fn converse(
     let (sender, events) = sync_channel(EVENTS_MAX);
     read_commands(commands, sender.clone());
     let stop = Arc::new(AtomicBool::new(false));
-    let mut idle = Some(hosted);
+    let (clock_changes_out, clock_changes) = channel();
+    let mut idle = Some((hosted, clock_changes));
     // The administration server answers until this function returns.
     let mut _admin = None;
     let mut has_reported = false;
@@ -156,6 +164,14 @@ fn converse(
                 stop.store(true, Ordering::Relaxed);
                 continue;
             }
+            SessionEvent::Command(ToDaemon::ChangeClock(_)) if idle.is_some() => {
+                return Err(out_of_order("a change of the clock before the start"));
+            }
+            SessionEvent::Command(ToDaemon::ChangeClock(change)) => {
+                // After the end of the run there is no receiver, and nothing left to change.
+                let _ = clock_changes_out.send(change);
+                continue;
+            }
             SessionEvent::Command(ToDaemon::Start {
                 epoch,
                 origin_ns,
@@ -163,9 +179,10 @@ fn converse(
                 peers,
                 secret,
             }) => {
-                let hosted = idle.take().ok_or_else(|| out_of_order("a second start"))?;
+                let (hosted, clock_changes) =
+                    idle.take().ok_or_else(|| out_of_order("a second start"))?;
                 let (stop, events) = (Arc::clone(&stop), sender.clone());
-                let link = WorkerLink { stop, events, orders_in: None };
+                let link = WorkerLink { stop, events, clock_changes, orders_in: None };
                 let clock = Clock::new(origin_ns, dilation);
                 _admin = launch(hosted, &Start { epoch, clock, peers, secret }, link)?;
                 continue;
@@ -205,7 +222,7 @@ fn launch(
     let admin = hosted.admin.take().map(|sockets| {
         let (orders_out, orders_in) = admin::orders();
         link.orders_in = Some(orders_in);
-        let info = ProcessInfo::new(hosted.config.clone(), start.clock);
+        let info = ProcessInfo::new(hosted.config.clone(), start.clock.clone());
         AdminServer::start(sockets, AdminHandle::new(info, orders_out))
     });
     let admin = admin.transpose().context("no thread")?;

@@ -4,7 +4,7 @@ use super::protocol::{ToDaemon, ToLauncher, read_line, write_line};
 use super::*;
 use crate::token::Token;
 use emulation::cable::Carrier;
-use emulation::clock::monotonic_ns;
+use emulation::clock::{ClockChange, monotonic_ns};
 use emulation::driver::Report;
 use emulation::recorder::RecordingPlan;
 use emulation::timer;
@@ -120,6 +120,54 @@ fn two_daemons_run_a_plan_and_report() {
         [nicd.ending(), switchd.ending()].map(|ending| matches!(ending, Ending::Reported)),
         [true; 2]
     );
+}
+
+#[test]
+fn a_stretched_run_computes_the_same_and_takes_longer() {
+    let log = Log::default();
+    let ends = vec![Toy::boxed(1, 50, &log), Toy::boxed(1, 0, &log)];
+    let mut nicd = Daemon::spawn(config(0, 2, vec![0, 0, 1]), ends);
+    let mut switchd = Daemon::spawn(config(1, 2, vec![0, 0, 1]), vec![Toy::boxed(2, 0, &log)]);
+    let start = start(vec![nicd.hello(), switchd.hello()]);
+    let dilation = NonZeroU64::new(3000).expect("not zero");
+    let at = Instant::from_ps(100_000_000);
+    for daemon in [&mut nicd, &mut switchd] {
+        daemon.tell(&start);
+        daemon.tell(&ToDaemon::ChangeClock(ClockChange { at, dilation }));
+    }
+    let reports = [nicd.report().0, switchd.report().0];
+    let arrivals: Vec<_> = log.lock().expect("no panic").iter().map(|entry| entry.1).collect();
+    assert_eq!(arrivals, (0..50).map(arrival).collect::<Vec<_>>());
+    for report in &reports {
+        assert_eq!((report.changes.learned, report.changes.late), (1, 0));
+        // 100 µs at 1000 and 300 µs at 3000.
+        assert!(report.wall_ns >= 1_000_000_000, "{} ns", report.wall_ns);
+        let dilations = report.timeline.iter().map(|bin| bin.dilation);
+        assert!(dilations.eq(
+            report.timeline.iter().map(|bin| { if bin.t_ps < at.as_ps() { 1000 } else { 3000 } })
+        ));
+    }
+}
+
+#[test]
+fn a_process_that_learns_of_a_change_too_late_says_so() {
+    let mut daemon = lone(vec![0; 3]);
+    let peers = vec![daemon.hello()];
+    daemon.tell(&start(peers));
+    timer::wait(None, monotonic_ns() + 100_000_000);
+    let change = ClockChange { at: Instant::from_ps(1_000_000), dilation: NonZeroU64::MIN };
+    daemon.tell(&ToDaemon::ChangeClock(change));
+    let (report, _) = daemon.report();
+    assert_eq!((report.changes.learned, report.changes.late), (1, 1));
+}
+
+#[test]
+fn a_change_of_the_clock_before_the_start_is_an_error() {
+    let mut daemon = lone(vec![0; 3]);
+    daemon.hello();
+    let change = ClockChange { at: Instant::ZERO, dilation: NonZeroU64::MIN };
+    daemon.tell(&ToDaemon::ChangeClock(change));
+    assert!(daemon.fatal().contains("before the start"));
 }
 
 #[test]

@@ -11,7 +11,7 @@ use super::inbox::{Accepted, BELIEVED_AHEAD, Inbox, ReceivedLine, Rejected};
 use super::lines::{Destination, Lines, Outgoing};
 use super::link_watch::LinkWatch;
 use super::outbox::{Outbox, SendCounts, SentLine};
-use crate::clock::Clock;
+use crate::clock::{Clock, ClockChange};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
 use packets::{InterfaceEvent, PortSocket, PortSockets};
 use proto::events::CarrierLoss;
@@ -298,6 +298,15 @@ impl Exchange {
     /// Fabric time is `now`: stamps far ahead of it are not believed.
     pub fn pass_time(&mut self, now: Instant) {
         self.inbox.latest_stamp = now + BELIEVED_AHEAD;
+    }
+
+    /// The clock by which packet sockets convert the kernel's time stamps gets another piece.
+    pub fn change_clock(&mut self, change: ClockChange) {
+        match &mut self.sender {
+            Sender::Packets(packets) => packets.clock.change(change),
+            // Ports with programs outside have none: their clock does not change.
+            Sender::Datagrams { .. } => {}
+        }
     }
 
     /// Drains the sockets. Returns the number of datagrams or packets received.

@@ -5,7 +5,7 @@ use super::orders::Order;
 use crate::cable::exchange::Exchange;
 use crate::cable::impairment::Impairer;
 use crate::cable::lines::Lines;
-use crate::clock::Clock;
+use crate::clock::{Clock, ClockChange};
 use crate::recorder::{Recorder, RecordingPlan};
 use crate::wiring::{End, Wiring};
 use proto::device::Device;
@@ -20,6 +20,11 @@ pub trait Supervisor {
 
     /// Sends a heartbeat.
     fn beat(&self, beat: Beat);
+
+    /// The next change of the clock, in FIFO order. Called once a turn, before the clock is read.
+    fn clock_change(&self) -> Option<ClockChange> {
+        None
+    }
 
     /// The next pending order, in FIFO order. Called at least once a turn.
     fn order(&self) -> Option<Order> {

@@ -30,7 +30,7 @@ impl Worker {
         let injected = Injected::by(self.run.impairers.iter().flatten());
         let end = load_sample(&self.run.exchange);
         let departures = self.meter.departures;
-        let (lateness, timeline) = self.meter.finish(stopped_at, end);
+        let (lateness, timeline) = self.meter.finish(&self.run.clock, stopped_at, end);
         let exchange = self.run.exchange.report(&self.run.lines);
         let drained = exchange.received.iter().map(|line| line.counts.drained);
         let on_cables = drained.fold(waiting, FrameTally::plus);
@@ -40,6 +40,7 @@ impl Worker {
             cut_short,
             priority: self.priority,
             departures,
+            changes: self.changes,
             lateness,
             timeline,
             in_flight: InFlight { on_the_line, on_cables },

@@ -7,6 +7,7 @@ use super::{Beat, Supervisor, Worker};
 use crate::cable::exchange::AttachedReading;
 use crate::cable::impairment::{Impairer, Injected, ManualImpairment};
 use crate::cable::lines::Destination;
+use crate::fidelity::Recent;
 use crate::frame_tap::FrameTap;
 use proto::counters::DeviceReading;
 use proto::device::Depth;
@@ -165,6 +166,7 @@ impl Worker {
             lost: self.run.exchange.lost(),
             rejected: self.run.exchange.rejected(),
             cpu_ns: crate::clock::process_cpu_ns(),
+            recent: Recent::default(),
         }
     }
 }

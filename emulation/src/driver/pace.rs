@@ -17,7 +17,7 @@
 //! ticks are finer, because each tick adds its width to the lateness.
 
 use crate::cable::lines::Lines;
-use crate::clock::Clock;
+use crate::clock::{Clock, Piece};
 use proto::units::{Duration, Instant};
 
 /// Tick as a share of the shortest frame time, in thousandths.
@@ -48,10 +48,12 @@ fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
-/// The worker's pace, constant for a run.
+/// The worker's pace, constant for a piece of the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pace {
-    /// Wake-ups lie on multiples of this, in nanoseconds of wall time.
+    /// The distance of wake-ups, in fabric time.
+    tick: Duration,
+    /// Wake-ups lie on multiples of this: the same in nanoseconds of wall time.
     tick_ns: u64,
     /// How far the worker runs ahead of wall time, in fabric time.
     ahead: Duration,
@@ -74,11 +76,16 @@ impl Pace {
         let delays = lines.all_outgoing().filter(|line| line.is_by_socket()).map(|line| line.delay);
         let ahead_max = share(if stamped { AHEAD_THOUSANDTHS } else { 0 });
         let ahead = delays.min().map_or(ahead_max, |delay| delay.min(ahead_max));
-        let tick_ns = u64::try_from(clock.wall(share(tick)).as_nanos()).unwrap_or(u64::MAX).max(1);
+        let tick = share(tick);
         let mut all = lines.all_outgoing();
         let only = all.next().filter(|_| all.next().is_none());
         let lead = only.map(|line| line.delay + line.frame_time * LEAD_FRAMES);
-        Pace { tick_ns, ahead, lead }
+        Pace { tick, tick_ns: tick_ns(clock.piece(Instant::ZERO), tick), ahead, lead }
+    }
+
+    /// Follows the clock into the piece in force at `now`.
+    pub fn follow(&mut self, clock: &Clock, now: Instant) {
+        self.tick_ns = tick_ns(clock.piece(now), self.tick);
     }
 
     /// The instant up to which steps may be executed at `now`, when sockets have delivered arrivals up to
@@ -105,17 +112,29 @@ impl Pace {
     }
 }
 
+fn tick_ns(piece: &Piece, tick: Duration) -> u64 {
+    u64::try_from(piece.wall(tick).as_nanos()).unwrap_or(u64::MAX).max(1)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::ClockChange;
     use crate::wiring::{End, LinkWiring, NodeKind, NodeWiring, Wiring};
     use proto::ids::PortNumber;
     use std::num::NonZeroU64;
 
-    const CLOCK: Clock = Clock::new(0, NonZeroU64::MIN);
+    fn clock() -> Clock {
+        Clock::new(0, NonZeroU64::MIN)
+    }
 
     fn pace(ahead_ns: u64) -> Pace {
-        Pace { tick_ns: 60, ahead: Duration::from_ns(ahead_ns), lead: None }
+        Pace {
+            tick: Duration::from_ns(60),
+            tick_ns: 60,
+            ahead: Duration::from_ns(ahead_ns),
+            lead: None,
+        }
     }
 
     fn at(ns: u64) -> Instant {
@@ -126,7 +145,7 @@ mod tests {
     fn with_a_tick_of_lead_nothing_is_woken_for_late() {
         let pace = pace(60);
         for due in 100..1_000 {
-            let wake = pace.wake_ns(&CLOCK, Instant::NEVER, at(due));
+            let wake = pace.wake_ns(&clock(), Instant::NEVER, at(due));
             assert!(wake < due && wake + 60 >= due, "{due} wakes at {wake}");
             assert!(pace.horizon(at(wake), at(0)) >= at(due));
         }
@@ -137,8 +156,8 @@ mod tests {
         let lead = pace(60);
         for due in 0..500 {
             for wake in [
-                pace(0).wake_ns(&CLOCK, Instant::NEVER, at(due)),
-                lead.wake_ns(&CLOCK, at(due), Instant::NEVER),
+                pace(0).wake_ns(&clock(), Instant::NEVER, at(due)),
+                lead.wake_ns(&clock(), at(due), Instant::NEVER),
             ] {
                 assert!(wake >= due && wake < due + 60);
             }
@@ -173,11 +192,23 @@ mod tests {
     #[test]
     fn a_worker_runs_ahead_by_the_shortest_delay_that_a_socket_has() {
         let horizon = |delays: &[u64], stamped| {
-            Pace::new(&CLOCK, &lines(delays), stamped, false).horizon(at(0), at(0))
+            Pace::new(&clock(), &lines(delays), stamped, false).horizon(at(0), at(0))
         };
         assert_eq!(horizon(&[200, 125], true), at(125));
         assert_eq!(horizon(&[3_000, 4_000], true), at(250), "a quarter of a frame time at most");
         assert_eq!(horizon(&[200, 125], false), at(0), "bare cables have no stamps");
+    }
+
+    #[test]
+    fn ticks_grow_with_the_dilation() {
+        let mut clock = clock();
+        let mut pace = Pace::new(&clock, &lines(&[200]), true, false);
+        assert_eq!(pace.tick_ns, 50);
+        clock.change(ClockChange { at: at(500), dilation: NonZeroU64::new(8).expect("not zero") });
+        pace.follow(&clock, at(499));
+        assert_eq!(pace.tick_ns, 50);
+        pace.follow(&clock, at(500));
+        assert_eq!(pace.tick_ns, 400);
     }
 
     #[test]
@@ -187,7 +218,7 @@ mod tests {
         assert_eq!(single.horizon(at(100), at(50)), at(110));
         assert_eq!(pace(10).horizon(at(100), at(500)), at(110));
         assert_eq!(single.horizon(at(100), Instant::NEVER), at(1_110), "a stamp of 2^64 - 1 ps");
-        let lead = |delays: &[u64]| Pace::new(&CLOCK, &lines(delays), true, false).lead;
+        let lead = |delays: &[u64]| Pace::new(&clock(), &lines(delays), true, false).lead;
         assert_eq!(lead(&[200]), Some(Duration::from_ns(4_200)));
         assert_eq!(lead(&[200, 200]), None);
     }

@@ -1,11 +1,12 @@
 //! What a worker reports while it runs and at its end.
 
+use super::ClockChanges;
 use crate::cable::FrameTally;
 use crate::cable::exchange::ExchangeReport;
 use crate::cable::impairment::Injected;
 use crate::cable::inbox::Rejected;
 use crate::cable::reconcile::reconcile;
-use crate::fidelity::{Evidence, FidelityBin, Lateness};
+use crate::fidelity::{Evidence, FidelityBin, Lateness, Recent};
 use crate::recorder::Recording;
 use crate::timer::Priority;
 use proto::units::Instant;
@@ -28,6 +29,9 @@ pub struct Beat {
     pub rejected: Rejected,
     /// CPU time of the process, in nanoseconds.
     pub cpu_ns: u64,
+    /// Lateness since the heartbeat before.
+    #[serde(default)]
+    pub recent: Recent,
 }
 
 /// Frames that were neither in a device nor lost when the run ended.
@@ -52,6 +56,8 @@ pub struct Report {
     pub priority: Priority,
     /// Frames that left a port, of any kind: frame-hops.
     pub departures: u64,
+    /// Changes of the clock.
+    pub changes: ClockChanges,
     /// Lateness in measured windows.
     pub lateness: Lateness,
     /// Lateness, losses and load by bin.
@@ -90,6 +96,8 @@ pub fn evidence(reports: &[Report], missed: Vec<usize>) -> Evidence {
         attached = true;
         lost += outside.unsent.total() + outside.overflows;
     }
+    let uninformed = reports.iter().filter(|report| report.changes.late > 0);
+    let uninformed = uninformed.map(|report| report.process).collect();
     let busiest_permille = reports.iter().map(Report::busy_permille).max().unwrap_or(0);
-    Evidence { lateness, lost, missed, attached, busiest_permille }
+    Evidence { lateness, lost, missed, uninformed, attached, busiest_permille }
 }

@@ -130,7 +130,7 @@ impl Lab {
                 peers: self.peers.clone(),
                 datagram_max: DATAGRAM_MAX,
                 bare: self.bare,
-                clock,
+                clock: clock.clone(),
             };
             let toys = [(1, FRAMES), (1, 0), (2, 0)].into_iter().zip(self.hosts);
             let own = toys.filter(|(_, host)| *host == process);
@@ -148,7 +148,7 @@ impl Lab {
             assignments.push(Assignment {
                 process,
                 processes: 2,
-                clock,
+                clock: clock.clone(),
                 recorder: Recorder::new(plan.clone(), &self.wiring, nodes.collect()),
                 plan,
                 devices: own.map(|((ports, send), _)| Toy::boxed(ports, send, &log)).collect(),

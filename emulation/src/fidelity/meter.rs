@@ -1,5 +1,6 @@
 //! Measures the worker's lateness.
 
+use super::recent::Recent;
 use super::spread::Spread;
 use super::timeline::{FidelityBin, LoadSample, Timeline};
 use crate::clock::Clock;
@@ -22,24 +23,30 @@ impl Lateness {
         self.wall_ns.merge(&other.wall_ns);
     }
 
-    /// Counts in frame times. A port without a rate has none, and there nothing is counted.
-    fn count(&mut self, late: Duration, frame_time: Duration) {
-        let late = u128::from(late.as_ps()) * 1_000;
-        if let Some(thousandths) = late.checked_div(u128::from(frame_time.as_ps())) {
-            self.frames.record(u64::try_from(thousandths).unwrap_or(u64::MAX));
-        }
+    /// Counts a lateness in nanoseconds of wall time and in thousandths of a frame time, if there is one.
+    fn count(&mut self, late_ns: u64, frames: Option<u64>) {
+        self.wall_ns.record(late_ns);
+        frames.into_iter().for_each(|thousandths| self.frames.record(thousandths));
     }
+}
+
+/// A lateness in thousandths of a frame time. A port without a rate has none.
+fn thousandths(late: Duration, frame_time: Duration) -> Option<u64> {
+    let late = u128::from(late.as_ps()) * 1_000;
+    let thousandths = late.checked_div(u128::from(frame_time.as_ps()))?;
+    Some(u64::try_from(thousandths).unwrap_or(u64::MAX))
 }
 
 /// Collects departures, and computes their lateness once the sockets have sent them.
 #[derive(Debug)]
 pub(crate) struct Meter {
-    clock: Clock,
     /// Ascending and disjoint; empty means the whole run.
     windows: Vec<(Instant, Instant)>,
     /// Lateness of the departures in the windows, and of frames handled late.
     pub lateness: Lateness,
     timeline: Timeline,
+    /// Departures and frames handled late, measured or not, since [`Meter::take_recent`].
+    recent: Recent,
     /// Pending departures: scheduled instant, and frame time of the link.
     leaving: Vec<(Instant, Duration)>,
     pub departures: u64,
@@ -47,12 +54,12 @@ pub(crate) struct Meter {
 
 impl Meter {
     /// A meter for departures inside `windows`, with a timeline of bins of `bin`.
-    pub fn new(clock: Clock, windows: Vec<(Instant, Instant)>, bin: Duration) -> Meter {
+    pub fn new(windows: Vec<(Instant, Instant)>, bin: Duration) -> Meter {
         Meter {
-            clock,
             windows,
             lateness: Lateness::default(),
             timeline: Timeline::new(bin),
+            recent: Recent::default(),
             leaving: Vec::new(),
             departures: 0,
         }
@@ -69,28 +76,42 @@ impl Meter {
     }
 
     /// All pending departures were sent at `wall_ns`.
-    pub fn left(&mut self, wall_ns: u64) {
+    pub fn left(&mut self, clock: &Clock, wall_ns: u64) {
         self.departures += self.leaving.len() as u64;
         for (at, frame_time) in self.leaving.drain(..) {
-            let late_ns = wall_ns.saturating_sub(self.clock.wall_ns_of(at));
-            self.timeline.record(late_ns);
+            let late_ns = wall_ns.saturating_sub(clock.wall_ns_of(at));
+            let late = clock.piece(at).fabric(late_ns);
+            self.timeline.record(late);
+            let frames = thousandths(late, frame_time);
+            self.recent.count(frames);
             if is_measured(&self.windows, at) {
-                let late = self.clock.fabric(late_ns);
-                self.lateness.wall_ns.record(late_ns);
-                self.lateness.count(late, frame_time);
+                self.lateness.count(late_ns, frames);
             }
         }
     }
 
     /// A frame that arrived at `at` was handled at the later instant `now`. It counts in addition to the
     /// departures; arrivals in time are not counted.
-    pub(crate) fn handled_late(&mut self, at: Instant, now: Instant, frame_time: Option<Duration>) {
+    pub(crate) fn handled_late(
+        &mut self,
+        clock: &Clock,
+        at: Instant,
+        now: Instant,
+        frame_time: Option<Duration>,
+    ) {
         let Some(frame_time) = frame_time else { return };
+        let late = now.since(at);
+        let frames = thousandths(late, frame_time);
+        self.recent.count(frames);
         if is_measured(&self.windows, at) {
-            let late = now.since(at);
-            self.lateness.wall_ns.record(self.clock.wall(late).as_nanos() as u64);
-            self.lateness.count(late, frame_time);
+            let late_ns = clock.piece(at).wall(late).as_nanos() as u64;
+            self.lateness.count(late_ns, frames);
         }
+    }
+
+    /// The lateness since the last call.
+    pub(crate) fn take_recent(&mut self) -> Recent {
+        std::mem::take(&mut self.recent)
     }
 
     /// Closes the timeline's bin if it is over at `now`.
@@ -99,10 +120,14 @@ impl Meter {
     }
 
     /// Lateness and timeline of the whole run, which ends at `now`.
-    pub fn finish(mut self, now: Instant, moment: LoadSample) -> (Lateness, Vec<FidelityBin>) {
-        let dilation = self.clock.dilation();
+    pub fn finish(
+        mut self,
+        clock: &Clock,
+        now: Instant,
+        moment: LoadSample,
+    ) -> (Lateness, Vec<FidelityBin>) {
         self.timeline.close(now, moment);
-        (self.lateness, self.timeline.bins(dilation))
+        (self.lateness, self.timeline.bins(clock))
     }
 }
 
@@ -114,18 +139,19 @@ fn is_measured(windows: &[(Instant, Instant)], at: Instant) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::ClockChange;
     use std::num::NonZeroU64;
 
     #[test]
     fn lateness_is_in_frame_times_of_the_link_and_only_inside_the_windows() {
         let clock = Clock::new(1_000, NonZeroU64::new(1000).expect("not zero"));
         let windows = vec![(Instant::from_ps(10_000_000), Instant::from_ps(20_000_000))];
-        let mut meter = Meter::new(clock, windows, Duration::from_us(100));
+        let mut meter = Meter::new(windows, Duration::from_us(100));
         let frame_time = Duration::from_ns(2_048);
         let late = |meter: &mut Meter, at_us: u64, late_ns| {
             let at = Instant::from_ps(at_us * 1_000_000);
             meter.leaves(at, frame_time);
-            meter.left(clock.wall_ns_of(at) + late_ns);
+            meter.left(&clock, clock.wall_ns_of(at) + late_ns);
         };
         late(&mut meter, 9, 900_000);
         late(&mut meter, 10, 204_800);
@@ -134,6 +160,28 @@ mod tests {
         let lateness = &meter.lateness;
         assert_eq!((lateness.frames.count(), lateness.frames.max()), (1, 100));
         assert!(lateness.wall_ns.max().abs_diff(204_800) < 205, "three digits");
+        assert_eq!(meter.take_recent().count, 3, "measured or not");
+        assert_eq!(meter.take_recent(), Recent::default());
+    }
+
+    #[test]
+    fn lateness_is_in_frame_times_of_the_piece_in_force() {
+        let mut clock = Clock::new(0, NonZeroU64::new(1000).expect("not zero"));
+        let (at, dilation) = (Instant::from_ps(10_000_000), NonZeroU64::new(4000));
+        clock.change(ClockChange { at, dilation: dilation.expect("not zero") });
+        let mut meter = Meter::new(Vec::new(), Duration::from_us(5));
+        let frame_time = Duration::from_ns(2_048);
+        for at_us in [9, 10] {
+            let at = Instant::from_ps(at_us * 1_000_000);
+            meter.advance(at, LoadSample::default);
+            meter.leaves(at, frame_time);
+            meter.left(&clock, clock.wall_ns_of(at) + 819_200);
+        }
+        let (lateness, bins) =
+            meter.finish(&clock, Instant::from_ps(11_000_000), LoadSample::default());
+        assert_eq!((lateness.frames.min(), lateness.frames.max()), (100, 400));
+        let dilations: Vec<_> = bins.iter().map(|bin| bin.dilation).collect();
+        assert_eq!(dilations, [1000, 4000]);
     }
 
     #[test]

@@ -38,6 +38,12 @@ impl Spread {
         self.0.max()
     }
 
+    /// The smallest value.
+    #[cfg(test)]
+    pub(crate) fn min(&self) -> u64 {
+        self.0.min()
+    }
+
     /// Number of values.
     pub fn count(&self) -> u64 {
         self.0.len()

@@ -1,15 +1,16 @@
 //! Lateness over time in a bounded number of bins, which merge in pairs when there are too many.
 
+use crate::clock::Clock;
 use hdrhistogram::Histogram;
 use proto::units::{Duration, Instant};
 use serde::{Deserialize, Serialize};
-use std::num::NonZeroU64;
 
 /// Maximum number of bins.
 const BINS_MAX: usize = 512;
 /// One significant digit is enough for a colour scale and keeps a bin at a few kilobytes.
 const DIGITS: u8 = 1;
-const GREATEST_NS: u64 = 1 << 36;
+/// A minute of fabric time.
+const GREATEST_PS: u64 = 1 << 46;
 
 /// One row of `fidelity.csv`. Lateness is in picoseconds of fabric time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,6 +35,9 @@ pub struct FidelityBin {
     pub lost: u64,
     /// CPU time of the process over wall time, in thousandths of one core.
     pub cpu_permille: u64,
+    /// Wall time over fabric time at its start; 0 in files of older versions.
+    #[serde(default)]
+    pub dilation: u64,
 }
 
 /// Running totals of the process, read at the edge of a bin.
@@ -50,7 +54,7 @@ pub(crate) struct LoadSample {
 #[derive(Debug)]
 struct Bin {
     begin: Instant,
-    late_ns: Histogram<u32>,
+    late_ps: Histogram<u32>,
     departures: u64,
     until: LoadSample,
 }
@@ -68,14 +72,14 @@ pub(crate) struct Timeline {
 
 impl Bin {
     fn new(begin: Instant) -> Bin {
-        let late_ns = Histogram::new_with_bounds(1, GREATEST_NS, DIGITS);
-        let late_ns = late_ns.expect("the bounds and digits are legal constants");
-        Bin { begin, late_ns, departures: 0, until: LoadSample::default() }
+        let late_ps = Histogram::new_with_bounds(1, GREATEST_PS, DIGITS);
+        let late_ps = late_ps.expect("the bounds and digits are legal constants");
+        Bin { begin, late_ps, departures: 0, until: LoadSample::default() }
     }
 
     /// Merges the bin that follows into this one.
     fn absorb(&mut self, next: &Bin) {
-        self.late_ns.add(&next.late_ns).expect("all bins have the same bounds");
+        self.late_ps.add(&next.late_ps).expect("all bins have the same bounds");
         self.departures += next.departures;
         self.until = next.until;
     }
@@ -89,9 +93,9 @@ impl Timeline {
         Timeline { width, closed: Vec::new(), open, before: None, end: Instant::ZERO }
     }
 
-    /// Counts a departure that left `late_ns` nanoseconds of wall time too late.
-    pub fn record(&mut self, late_ns: u64) {
-        self.open.late_ns.saturating_record(late_ns);
+    /// Counts a departure that left this much fabric time too late.
+    pub fn record(&mut self, late: Duration) {
+        self.open.late_ps.saturating_record(late.as_ps());
         self.open.departures += 1;
     }
 
@@ -132,8 +136,7 @@ impl Timeline {
     }
 
     /// The closed bins as rows of `fidelity.csv`.
-    pub fn bins(&self, dilation: NonZeroU64) -> Vec<FidelityBin> {
-        let fabric_ps = |late_ns: u64| late_ns.saturating_mul(1_000) / dilation.get();
+    pub fn bins(&self, clock: &Clock) -> Vec<FidelityBin> {
         let mut before = self.before.unwrap_or_default();
         let mut rows = Vec::with_capacity(self.closed.len());
         for (index, bin) in self.closed.iter().enumerate() {
@@ -146,11 +149,12 @@ impl Timeline {
                 worker: 0,
                 wall_ns,
                 departures: bin.departures,
-                late_ps_p50: fabric_ps(bin.late_ns.value_at_quantile(0.5)),
-                late_ps_p99: fabric_ps(bin.late_ns.value_at_quantile(0.99)),
-                late_ps_max: fabric_ps(bin.late_ns.max()),
+                late_ps_p50: bin.late_ps.value_at_quantile(0.5),
+                late_ps_p99: bin.late_ps.value_at_quantile(0.99),
+                late_ps_max: bin.late_ps.max(),
                 lost: bin.until.lost.saturating_sub(before.lost),
                 cpu_permille: cpu_ns.saturating_mul(1_000) / wall_ns.max(1),
+                dilation: clock.piece(bin.begin).dilation.get(),
             });
             before = bin.until;
         }
@@ -161,6 +165,7 @@ impl Timeline {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::num::NonZeroU64;
 
     fn at(ps: u64) -> Instant {
         Instant::from_ps(ps)
@@ -174,14 +179,14 @@ mod tests {
     fn bins_are_contiguous_and_hold_differences() {
         let mut timeline = Timeline::new(Duration::from_ps(10));
         timeline.advance(at(0), || moment(1));
-        timeline.record(7);
+        timeline.record(Duration::from_ps(7));
         timeline.advance(at(9), || panic!("not over yet"));
         timeline.advance(at(12), || moment(2));
         timeline.close(at(15), moment(4));
-        let rows = timeline.bins(NonZeroU64::new(10).expect("not zero"));
+        let rows = timeline.bins(&Clock::new(0, NonZeroU64::new(10).expect("not zero")));
         let shape: Vec<_> = rows.iter().map(|row| (row.t_ps, row.dt_ps)).collect();
         assert_eq!(shape, [(0, 10), (10, 5)]);
-        assert_eq!((rows[0].departures, rows[0].late_ps_max), (1, 700));
+        assert_eq!((rows[0].departures, rows[0].late_ps_max), (1, 7));
         assert_eq!((rows[1].wall_ns, rows[1].lost, rows[1].cpu_permille), (2_000, 2, 500));
     }
 
@@ -190,10 +195,10 @@ mod tests {
         let mut timeline = Timeline::new(Duration::from_ps(10));
         for turn in 0..20_000 {
             timeline.advance(at(turn * 10), || moment(turn));
-            timeline.record(turn);
+            timeline.record(Duration::from_ps(turn));
         }
         timeline.close(at(200_000), moment(20_000));
-        let rows = timeline.bins(NonZeroU64::MIN);
+        let rows = timeline.bins(&Clock::new(0, NonZeroU64::MIN));
         assert!(rows.len() <= BINS_MAX + 1, "{} bins", rows.len());
         assert_eq!(rows.iter().map(|row| row.departures).sum::<u64>(), 20_000);
         assert_eq!(rows.iter().map(|row| row.dt_ps).sum::<u64>(), 200_000);

@@ -24,6 +24,8 @@ pub struct Evidence {
     pub lost: u64,
     /// Processes that missed a heartbeat.
     pub missed: Vec<usize>,
+    /// Processes that learned of a change of the clock after it had taken effect, or not at all.
+    pub uninformed: Vec<usize>,
     /// An interface of the host is attached, whose clock cannot be dilated: lateness is reported and not
     /// judged.
     pub attached: bool,
@@ -47,7 +49,7 @@ pub struct Fidelity {
     pub reasons: Vec<String>,
 }
 
-/// Judges a run with this `dilation`.
+/// Judges a run whose greatest dilation was `dilation`.
 pub fn judge(evidence: &Evidence, dilation: NonZeroU64) -> Fidelity {
     let p99 = evidence.lateness.frames.p99();
     let is_defined = !evidence.attached || evidence.lateness.frames.count() > 0;
@@ -68,6 +70,11 @@ pub fn judge(evidence: &Evidence, dilation: NonZeroU64) -> Fidelity {
     for process in &evidence.missed {
         reasons.push(format!("process {process} missed a heartbeat"));
     }
+    for process in &evidence.uninformed {
+        reasons.push(format!(
+            "process {process} did not learn of a change of the dilation before it took effect"
+        ));
+    }
     Fidelity {
         ok: reasons.is_empty(),
         lateness_p99_frames: is_defined.then_some(p99 as f64 / 1_000.0),
@@ -82,7 +89,8 @@ pub fn judge(evidence: &Evidence, dilation: NonZeroU64) -> Fidelity {
 fn suggest(evidence: &Evidence, p99: u64, dilation: u64) -> u64 {
     let for_lateness = dilation.saturating_mul(p99) / LATENESS_LIMIT;
     let for_load = dilation.saturating_mul(evidence.busiest_permille) / CPU_GOAL_PERMILLE;
-    let failed = evidence.lost > 0 || !evidence.missed.is_empty();
+    let failed =
+        evidence.lost > 0 || !evidence.missed.is_empty() || !evidence.uninformed.is_empty();
     let for_loss = if failed { dilation.saturating_mul(2) } else { 0 };
     let enough = for_lateness.max(for_load).max(for_loss);
     round_up(enough.saturating_mul(MARGIN_PERCENT) / 100).max(1)
@@ -152,6 +160,8 @@ mod tests {
         let verdict = judge(&missed, thousand());
         assert_eq!(verdict.reasons, ["process 3 missed a heartbeat"]);
         assert_eq!(verdict.suggested_dilation, 2500);
+        let uninformed = Evidence { uninformed: vec![1], ..evidence(0) };
+        assert!(judge(&uninformed, thousand()).reasons[0].contains("process 1 did not learn"));
     }
 
     #[test]

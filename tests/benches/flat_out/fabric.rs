@@ -61,7 +61,7 @@ pub fn run(signals: &Signals, payload: usize, bundle: usize, length_ns: u64) -> 
     let peers = vec![peer(&own), peer(&source), peer(&sink)];
     let clock = Clock::new(monotonic_ns(), NonZeroU64::MIN);
     let mut cabled = Cabled {
-        clock,
+        clock: clock.clone(),
         source: end(source, peers[0].clone(), (0, SendingEnd::A)),
         sink: end(sink, peers[0].clone(), (1, SendingEnd::B)),
         frame: data_frame(payload),
@@ -97,7 +97,13 @@ fn assignment(clock: Clock, socket: DatagramSocket, peers: Vec<Peer>) -> Assignm
     let wiring = wiring();
     // Process 0 contains only the switch.
     let lines = Lines::new(&wiring, &[1, 2, 0], 0, false).expect("the wiring is valid");
-    let session = Session { epoch: EPOCH, peers, datagram_max: DATAGRAM_MAX, bare: false, clock };
+    let session = Session {
+        epoch: EPOCH,
+        peers,
+        datagram_max: DATAGRAM_MAX,
+        bare: false,
+        clock: clock.clone(),
+    };
     let plan = RecordingPlan {
         tau: full_frame(MTU).time_at(RATE),
         stop: Instant::NEVER,

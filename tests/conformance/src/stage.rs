@@ -192,7 +192,7 @@ impl Stage {
             let peers = opening.peers.iter().map(|address| {
                 udp::peer(address).expect("a socket reports an address that can be parsed")
             });
-            let (peers, clock, epoch) = (peers.collect(), opening.clock, opening.epoch);
+            let (peers, clock, epoch) = (peers.collect(), opening.clock.clone(), opening.epoch);
             let parts = Parts { socket, peers, daemon, lines, neighbours, clock, stop, epoch };
             Tester::new(parts).follow(script, || opening.is_over())
         });

@@ -1,48 +1,13 @@
-//! The campaigns: long streams both ways. A ledger holds what is done, so that a run which was stopped goes on.
-//!
-//! `PAUSEBED_LEDGER` names the folder of the ledger, otherwise the temporary folder has it. Each line is a part of a
-//! campaign that has passed.
+//! The campaigns: long streams both ways. A ledger ([`crate::ledger`]) holds the parts that have passed, so that a campaign
+//! which was stopped goes on.
 
 use crate::bench::Bench;
 use crate::laboratory::alone;
+use crate::ledger::Ledger;
 use crate::verbs_of_both::{MTU_1024, datagrams_each_way, ends, impair, length_of, one, patient};
-use std::fs::{self, File};
-use std::io::Write;
-use std::path::PathBuf;
 use testbed::verbs::stream::{Plan, SLOTS, VERBS, Verb, memory_for};
 use testbed::verbs::{Fault, connect, datagrams};
 use verbs::attributes::Service;
-
-/// The parts of a campaign that have passed.
-struct Ledger {
-    file: PathBuf,
-    done: Vec<String>,
-}
-
-impl Ledger {
-    fn open(campaign: &str) -> Ledger {
-        let folder = std::env::var_os("PAUSEBED_LEDGER").map(PathBuf::from);
-        let folder = folder.unwrap_or_else(std::env::temp_dir);
-        let file = folder.join(format!("pausebed-{campaign}.ledger"));
-        let text = fs::read_to_string(&file).unwrap_or_default();
-        Ledger { file, done: text.lines().map(str::to_owned).collect() }
-    }
-
-    fn has(&self, part: &str) -> bool {
-        self.done.iter().any(|done| done == part)
-    }
-
-    fn add(&mut self, part: String) {
-        let mut file = File::options().create(true).append(true).open(&self.file).expect("a file");
-        writeln!(file, "{part}").expect("a line");
-        self.done.push(part);
-    }
-
-    /// The campaign is over: the next one begins anew.
-    fn close(self) {
-        fs::remove_file(&self.file).expect("the ledger is ours");
-    }
-}
 
 /// Messages of a part, after which the ledger has a line.
 const PART: u64 = 20 * SLOTS as u64;
@@ -61,7 +26,7 @@ fn campaign(name: &str, verbs: &[(Verb, u64)], length: u32, impaired: bool) {
             let parts = messages.div_ceil(PART);
             for part in 0..parts {
                 let title = format!("{way} {verb:?} {part} of {parts}");
-                if ledger.has(&title) {
+                if ledger.result(&title).is_some() {
                     continue;
                 }
                 let mut ends = ends(&bench, (Service::Rc, true), memory_for(length));
@@ -72,7 +37,7 @@ fn campaign(name: &str, verbs: &[(Verb, u64)], length: u32, impaired: bool) {
                 let messages = PART.min(messages - part * PART).next_multiple_of(u64::from(SLOTS));
                 let length = length_of(*verb, length);
                 one(&Plan { verb: *verb, messages, length, first: 0 }, from, to);
-                ledger.add(title);
+                ledger.add(&title, "");
             }
         }
     }
@@ -106,14 +71,14 @@ fn a_hundred_thousand_datagrams_are_counted_each_way_with_losses() {
     let parts = 10;
     for part in 0..parts {
         let title = format!("{part} of {parts}");
-        if ledger.has(&title) {
+        if ledger.result(&title).is_some() {
             continue;
         }
         let mut ends = ends(&bench, (Service::Ud, true), datagrams::memory_for(1000));
         let [linux, nic] = &mut ends;
         datagrams::open([linux, nic]).unwrap_or_else(|Fault(why)| panic!("{why}"));
         datagrams_each_way(&bench, &mut ends, 10_112);
-        ledger.add(title);
+        ledger.add(&title, "");
     }
     bench.stop();
     ledger.close();

@@ -269,3 +269,23 @@ pub fn repeated(mut make: impl FnMut() -> Ended) -> Ended {
     }
     ended
 }
+
+/// A busy loop on one core; at -20 it has the highest priority without real-time scheduling.
+pub struct Busy(Child);
+
+impl Busy {
+    /// A busy loop on `core` with the nice value `nice`.
+    pub fn on(core: &str, nice: i32) -> Busy {
+        let nice = nice.to_string();
+        let mut command = Command::new("taskset");
+        command.args(["-c", core, "nice", "-n", &nice, "sh", "-c", "while :; do :; done"]);
+        Busy(command.stderr(Stdio::null()).spawn().expect("taskset, of util-linux, is installed"))
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.0.kill().expect("the loop is still running");
+        self.0.wait().expect("the process is a child of the test");
+    }
+}

@@ -7,6 +7,7 @@
 //! After any error all daemons are ended before the function returns.
 
 pub(crate) mod configuration;
+mod elastic;
 mod outcome;
 pub(crate) mod persistent;
 pub(crate) mod session;
@@ -98,7 +99,7 @@ pub(crate) fn run(
     let mut commands = None;
     let outcome = block_on(async {
         let setup = Setup::new(hosting_here(job), cabling);
-        let begun = |clock| commands = Some(Commands::begin(&hosts, job.lab, clock));
+        let begun = |clock: &_| commands = Some(Commands::begin(&hosts, job.lab, clock));
         Session::open(job, setup, |_| None)?.run(job, begun, progress).await
     })?;
     let ran = commands.map_or(Vec::new(), Commands::end);

@@ -30,6 +30,8 @@ const FRAMES_A_DATA_FRAME: f64 = 3.0;
 pub struct Estimate {
     /// Wall time over fabric time.
     pub dilation: u64,
+    /// A run may go beyond it: the scenario leaves the dilation to the host.
+    pub elastic: bool,
     /// Wall time of the run.
     pub wall_seconds: f64,
     /// Frames of any kind that cross a link, by wall second.
@@ -61,6 +63,7 @@ pub fn live(scenario: &Scenario, lab: &Lab, host: &Calibration) -> Estimate {
     let dilation = dilation.ceil();
     Estimate {
         dilation: dilation as u64,
+        elastic: scenario.run.dilate == Dilate::Auto,
         wall_seconds: seconds(scenario.run.duration) * dilation,
         frame_hops_per_s: hops_per_fabric_s / dilation,
     }

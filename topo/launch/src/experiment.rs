@@ -32,6 +32,8 @@ pub struct Conditions<'a> {
     pub substrate: &'static Substrate,
     /// Wall time over fabric time, on live substrates.
     pub dilation: u64,
+    /// That is an estimate: a live run that falls behind stretches its clock.
+    pub elastic: bool,
     /// The number of threads on the virtual clock. It changes no result.
     pub threads: usize,
     /// The run directory; without it no files are written.
@@ -46,7 +48,8 @@ impl Conditions<'_> {
     /// A run on one thread by the command `command`, not slowed down, without files and injected frames.
     pub fn new(substrate: &'static Substrate, command: &str) -> Conditions<'static> {
         let (command, injections) = (command.to_owned(), Vec::new());
-        Conditions { substrate, dilation: 1, threads: 1, folder: None, command, injections }
+        let (dilation, elastic, threads, folder) = (1, false, 1, None);
+        Conditions { substrate, dilation, elastic, threads, folder, command, injections }
     }
 }
 
@@ -94,6 +97,7 @@ impl Experiment {
         let scratch = scratch::make().or_host("cannot make the folder scratch")?;
         let job = Job {
             dilation: conditions.dilation,
+            elastic: conditions.elastic,
             threads: conditions.threads,
             capture: capture(scenario, &lab, &conditions),
             injections: conditions.injections.clone(),
@@ -170,6 +174,7 @@ fn describe(
         seed: scenario.run.seed,
         backend: conditions.substrate.name.to_owned(),
         dilation: outcome.dilation,
+        pieces: outcome.pieces.clone(),
         pace: conditions.substrate.is_live.then(|| scenario.run.pace.word().to_owned()),
         repeated: outcome.repeated,
         scheme: scenario.scheme.kind.clone(),

@@ -9,7 +9,7 @@ use emulation::recorder::snapshot::BinSnapshot;
 use proto::units::{Duration, Instant};
 use results::run_directory::FidelityBin;
 use results::run_directory::hosts::HostRun;
-use results::run_directory::result::{Fidelity, OnCables};
+use results::run_directory::result::{ClockPiece, Fidelity, OnCables};
 use scenario::Scenario;
 use scenario::render::Lab;
 use scenario::run::{Backend, Pace};
@@ -60,6 +60,8 @@ pub struct Job<'a> {
     pub run: &'a scenario::run::Run,
     /// Wall time over fabric time; not used on the virtual clock.
     pub dilation: u64,
+    /// The dilation is an estimate: a run that falls behind stretches its clock.
+    pub elastic: bool,
     /// The number of threads on the virtual clock; not used on live substrates.
     pub threads: usize,
     /// The ports to capture, and the file.
@@ -74,7 +76,22 @@ impl<'a> Job<'a> {
     /// A run of `scenario`, rendered as `lab`, in real time and without a capture.
     pub fn new(scenario: &'a Scenario, lab: &'a Lab, scratch: &'a Path) -> Job<'a> {
         let (name, run, injections) = (&scenario.name, &scenario.run, Vec::new());
-        Job { lab, name, run, dilation: 1, threads: 1, capture: None, injections, scratch }
+        Job {
+            lab,
+            name,
+            run,
+            dilation: 1,
+            elastic: false,
+            threads: 1,
+            capture: None,
+            injections,
+            scratch,
+        }
+    }
+
+    /// Whether the run may stretch its clock: equipment at attached ports has a clock of its own.
+    fn is_elastic(&self) -> bool {
+        self.elastic && self.run.pace == Pace::Wall && self.lab.fabric.wiring.attached.is_empty()
     }
 
     /// Whether cores are kept out of sleep states. By default not with attached ports: the hosts behind them may use
@@ -93,6 +110,8 @@ pub struct Progress<'a> {
     pub late_p99_frames: Option<f64>,
     /// Frames lost so far.
     pub lost: u64,
+    /// Wall time over fabric time, as announced last.
+    pub dilation: u64,
     /// Bins that have ended since the last call, by worker; empty unless `run.watched` is set.
     pub bins: &'a [BinSnapshot],
 }
@@ -112,8 +131,10 @@ pub struct Outcome {
     pub on_cables: OnCables,
     /// Links by kind of cable.
     pub cables: BTreeMap<String, u64>,
-    /// Wall time over fabric time; none on the virtual clock.
+    /// Wall time over fabric time at the start; none on the virtual clock.
     pub dilation: Option<u64>,
+    /// The pieces of the clock; empty if it never changed.
+    pub pieces: Vec<ClockPiece>,
     /// Frames of any kind that crossed a link.
     pub frame_hops: u64,
     /// Wall time of the run itself.

@@ -40,7 +40,7 @@ pub fn run(job: &Job<'_>, progress: &mut dyn FnMut(Progress)) -> Result<Outcome,
     let listener = recorder.listen();
     let tally = simulator.run(lab.plan.stop, &mut recorder, |at| {
         let bins: Vec<BinSnapshot> = listener.iter().flat_map(Receiver::try_iter).collect();
-        progress(Progress { at, late_p99_frames: None, lost: 0, bins: &bins });
+        progress(Progress { at, late_p99_frames: None, lost: 0, dilation: 1, bins: &bins });
         if interrupt::requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     if interrupt::requested() {
@@ -48,7 +48,13 @@ pub fn run(job: &Job<'_>, progress: &mut dyn FnMut(Progress)) -> Result<Outcome,
     }
     let recording = recorder.finish(tally.ended, simulator.devices());
     let bins: Vec<BinSnapshot> = listener.iter().flat_map(Receiver::try_iter).collect();
-    progress(Progress { at: tally.ended, late_p99_frames: None, lost: 0, bins: &bins });
+    progress(Progress {
+        at: tally.ended,
+        late_p99_frames: None,
+        lost: 0,
+        dilation: 1,
+        bins: &bins,
+    });
     let mut dropped = Drops::default();
     dropped.add(DropReason::Injected, tally.injected.lost.end_to_end);
     Ok(Outcome {
@@ -67,6 +73,7 @@ pub fn run(job: &Job<'_>, progress: &mut dyn FnMut(Progress)) -> Result<Outcome,
             ("udp".to_owned(), 0),
         ]),
         dilation: None,
+        pieces: Vec::new(),
         frame_hops: tally.frame_hops,
         wall_seconds: stopwatch.seconds(),
         cpu_seconds: stopwatch.seconds(),

@@ -19,7 +19,10 @@ pub fn top(facts: &Facts<'_>) -> Markup {
     let back_end = match (result.exact_clock(), result.dilation) {
         (Some(clock), _) => html! { b { (clock) } },
         (None, dilation) => {
-            html! { (result.backend) ", dilated " b { (number::grouped(dilation.unwrap_or(1))) "×" } }
+            html! {
+                (result.backend) ", dilated " b { (number::grouped(dilation.unwrap_or(1))) "×" }
+                @if let Some((_, greatest)) = result.stretched() { ", at most " b { (number::grouped(greatest)) "×" } }
+            }
         }
     };
     html! {
@@ -105,7 +108,11 @@ fn lede(facts: &Facts<'_>) -> Markup {
             Some(_) if result.fidelity.lateness_p99_frames.is_none() => {
                 b { "No frame was lost by the host" } ", so the result counts. Ports without a rate have no lateness."
             }
-            Some(_) => { b { "This host kept up" } ", so the result counts." }
+            Some(_) => {
+                b { "This host kept up" }
+                @if result.stretched().is_some() { " once the clock was stretched" }
+                ", so the result counts."
+            }
         }
         @for remark in &result.remarks { " Remark: " (remark) "." }
     }
@@ -285,7 +292,12 @@ fn fidelity(facts: &Facts<'_>) -> Markup {
                 path class="bars" d=(bars) {}
                 path class="limit" d=(format!("M4 {limit:.1}H256")) {}
             }
-            p { "limit " (format!("{LATE_LIMIT:.2}")) "; " (number::count(fidelity.transport_lost, "frame", "frames")) " lost by sockets" }
+            p {
+                "limit " (format!("{LATE_LIMIT:.2}")) "; " (number::count(fidelity.transport_lost, "frame", "frames")) " lost by sockets"
+                @if let Some((start, greatest)) = run.result.stretched() {
+                    "; clock stretched up to " (format!("{:.1}", greatest as f64 / start.max(1) as f64)) "×"
+                }
+            }
         }
     }
 }

@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
+mod clock;
 pub mod conservation;
 mod events;
 pub mod hosts;

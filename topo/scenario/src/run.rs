@@ -15,7 +15,7 @@ proto::params! {
         seed: u64 = Whole(0, i64::MAX), Default("1");
         /// Length in fabric time.
         duration: Duration = Span, Required;
-        /// Wall time over fabric time; the virtual clock has none.
+        /// Wall time over fabric time; the virtual clock has none. With auto a run that falls behind stretches its clock.
         dilate: Dilate = Either(&[Word(|| vec!["auto"]), Real(0.0, 1e9)]), Default("auto");
         /// What carries frames.
         backend: Backend = Backend::KIND, Default("virtual");

@@ -72,21 +72,27 @@ pub(super) fn run(options: &Options, line: &str) -> Outcome {
     let lab = render(&scenario);
     let substrate = substrate(scenario.run.backend);
     let is_exact = substrate.is_live && scenario.run.pace == Pace::Exact;
-    let dilation = match substrate.is_live && !is_exact {
-        true => estimate::live(&scenario, &lab, &Calibration::load()).dilation,
-        false => 0,
+    let (dilation, elastic) = match substrate.is_live && !is_exact {
+        true => {
+            let estimate = estimate::live(&scenario, &lab, &Calibration::load());
+            (estimate.dilation, estimate.elastic)
+        }
+        false => (0, false),
     };
     let state = Arc::new(LiveState::new(&scenario, &lab, dilation > 0));
     let back_end = match dilation {
         0 if is_exact => format!("{}, exact pace", substrate.name),
         0 => "virtual clock".to_owned(),
-        dilation => format!("{}, dilated {dilation}×", substrate.name),
+        dilation => {
+            let least = if elastic { " or more" } else { "" };
+            format!("{}, dilated {dilation}×{least}", substrate.name)
+        }
     };
     let subject = PageSubject { scenario: &scenario, lab: &lab, back_end, record: None };
     let _server = open(options, &subject, &state)?;
     interrupt::install_handlers();
     let folder = options.out.as_deref();
-    let conditions = Conditions { dilation, folder, ..Conditions::new(substrate, line) };
+    let conditions = Conditions { dilation, elastic, folder, ..Conditions::new(substrate, line) };
     let began = monotonic_ns();
     let (stop, over_ns) =
         (lab.plan.stop.as_ps().max(1), options.over.saturating_mul(1_000_000_000));

@@ -19,6 +19,8 @@ pub struct RunProgress {
     tau: Duration,
     phases: Vec<Phase>,
     last_line: Stopwatch,
+    /// The dilation shown last.
+    dilation: Option<u64>,
 }
 
 impl RunProgress {
@@ -30,12 +32,13 @@ impl RunProgress {
         if quiet {
             bar.set_draw_target(ProgressDrawTarget::hidden());
         }
-        RunProgress { bar, quiet, tau, phases, last_line }
+        RunProgress { bar, quiet, tau, phases, last_line, dilation: None }
     }
 
     /// Shows new progress.
     pub fn update(&mut self, progress: Progress) {
         let done = progress.at.as_ps() / self.tau.as_ps().max(1);
+        self.show_change(done, progress.dilation);
         if !self.bar.is_hidden() {
             self.bar.set_position(done);
             let phase = self.phases.iter().rev().find(|phase| phase.start <= progress.at);
@@ -46,6 +49,18 @@ impl RunProgress {
             let (name, total) = (self.bar.prefix(), self.bar.length().unwrap_or(0));
             eprintln!("{name}: {done} of {total} τ{}", fidelity(progress));
         }
+    }
+
+    /// Prints that the clock was changed.
+    fn show_change(&mut self, done: u64, dilation: u64) {
+        let before = self.dilation.replace(dilation).unwrap_or(dilation);
+        if before == dilation || self.quiet {
+            return;
+        }
+        let why = if dilation > before { "the host falls behind" } else { "the host has room" };
+        let name = self.bar.prefix();
+        self.bar
+            .suspend(|| eprintln!("{name}: {before}× → {dilation}× slowed after {done} τ: {why}"));
     }
 
     /// Ends the display.

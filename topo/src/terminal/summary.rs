@@ -6,7 +6,7 @@ use emulation::frame_tap::CaptureStatistics;
 use emulation::wiring::End;
 use launch::experiment::Experiment;
 use proto::events::Direction;
-use results::run_directory::result::{DeadlockLine, HeadroomLine, RunResult};
+use results::run_directory::result::{ClockPiece, DeadlockLine, HeadroomLine, RunResult};
 use results::saturation::Tree;
 use results::verdict::{Judgement, Verdict};
 use results::wording::{accepted, number, word, written};
@@ -17,6 +17,8 @@ use std::collections::BTreeMap;
 const PICTURE: usize = 60;
 /// The number of congestion trees that are printed.
 const TREES: usize = 2;
+/// The number of changes of the clock that are printed.
+const CHANGES: usize = 6;
 
 /// The whole text of one run.
 pub fn text(experiment: &Experiment) -> String {
@@ -43,16 +45,30 @@ pub fn text(experiment: &Experiment) -> String {
     lines.extend(result.deadlocks.iter().map(deadlock));
     lines.extend(headroom_alarm(&result.headroom_alarms));
     lines.extend(result.remarks.iter().map(|remark| format!("  ! {remark}")));
+    lines.extend(stretched(result));
     lines.extend(experiment.outcome.reasons.iter().map(|reason| format!("  ◐ {reason}")));
     let is_inconclusive = result.verdict == Verdict::Inconclusive;
     let again = result.fidelity.suggested_dilation.filter(|_| is_inconclusive);
     let text = |by| format!("  again with --dilate {by}, which should hold on this host");
     lines.extend(again.map(text));
     let exact = "  again with --pace exact, which needs no quiet host";
-    lines.extend(again.map(|_| exact.to_owned()));
+    let has_promises = !result.cables.contains_key("attached");
+    lines.extend(again.filter(|_| has_promises).map(|_| exact.to_owned()));
     let failed = result.expectations.iter().filter(|e| e.verdict == Verdict::Fail);
     lines.extend(failed.map(|failed| format!("  ✕ {}", failure(experiment, failed))));
     lines.join("\n") + "\n"
+}
+
+/// Where the clock of a live run was stretched because the host fell behind.
+fn stretched(result: &RunResult) -> Option<String> {
+    result.stretched()?;
+    let tau_ps = result.tau_ps.max(1);
+    let step = |piece: &ClockPiece| format!("{}× at {} τ", piece.dilation, piece.from_ps / tau_ps);
+    let changes = result.pieces.iter().skip(1);
+    let mut steps: Vec<String> = changes.take(CHANGES).map(step).collect();
+    let more = result.pieces.len() - 1 - steps.len();
+    steps.extend((more > 0).then(|| format!("{more} more changes")));
+    Some(format!("  stretched  the host fell behind: {}", steps.join(", ")))
 }
 
 /// A capture that lacks frames.
@@ -104,10 +120,11 @@ fn refused(refused: &BTreeMap<String, u64>) -> Option<String> {
 
 /// The fidelity of the host, as text.
 fn host(experiment: &Experiment) -> String {
-    let fidelity = &experiment.result.fidelity;
-    match experiment.result.dilation {
+    let result = &experiment.result;
+    let fidelity = &result.fidelity;
+    match result.dilation {
         None => {
-            let clock = experiment.result.exact_clock().unwrap_or_default();
+            let clock = result.exact_clock().unwrap_or_default();
             format!("{clock}, {:.1} s", experiment.outcome.wall_seconds)
         }
         Some(dilation) => {
@@ -116,8 +133,9 @@ fn host(experiment: &Experiment) -> String {
                 Some(late) => format!("host {how} (late p99 {late:.3} of 0.10 frame times, "),
                 None => "ports without a rate, where nothing is late (".to_owned(),
             };
-            let (backend, lost) = (&experiment.result.backend, fidelity.transport_lost);
-            format!("{backend}, {dilation}× slowed, {late}{lost} lost)")
+            let (backend, lost) = (&result.backend, fidelity.transport_lost);
+            let most = result.stretched().map(|(_, greatest)| format!(" to {greatest}"));
+            format!("{backend}, {dilation}{}× slowed, {late}{lost} lost)", most.unwrap_or_default())
         }
     }
 }

@@ -48,6 +48,11 @@ impl ProcessInfo {
         let (nodes, priority) = (config.own_nodes().collect(), permitted_priority(config.realtime));
         ProcessInfo { config, nodes, clock, priority }
     }
+
+    /// Wall time over fabric time: that of the start, since only runs without administration change it.
+    pub fn dilation(&self) -> u64 {
+        self.clock.pieces()[0].dilation.get()
+    }
 }
 
 /// The worker's end of the order channel.
@@ -269,7 +274,7 @@ impl AdminHandle {
             file: request.file,
             scenario: self.info.config.lab.clone(),
             seed: self.info.config.seed,
-            dilation: Some(self.info.clock.dilation().get()),
+            dilation: Some(self.info.dilation()),
             snaplen: request.snaplen,
             when_full: WhenFull::Drop,
             ports: request.ports.iter().map(port).collect::<Result<_, Refusal>>()?,

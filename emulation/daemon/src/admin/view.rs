@@ -250,7 +250,7 @@ impl Status {
             lab: info.config.lab.clone(),
             process: info.config.process,
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            dilation: info.clock.dilation().get(),
+            dilation: info.dilation(),
             at_ps: beat.at.as_ps(),
             nodes: info.nodes.iter().map(name).collect(),
             priority: info.priority,

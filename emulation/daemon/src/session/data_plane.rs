@@ -23,14 +23,14 @@ impl DataPlane {
         let lines = config.lines()?;
         let peers = sockets::peers(&config, &start.peers)?;
         let impairers = impairers(&config.wiring, config.seed);
-        let (epoch, clock) = (start.epoch, start.clock);
+        let (epoch, clock) = (start.epoch, start.clock.clone());
         let Some(secret) = start.secret.filter(|_| config.exact) else {
             if config.exact {
                 return Err(DaemonError::Fault(
                     "exact pace needs the secret of the run".to_owned(),
                 ));
             }
-            let session = Session { epoch, peers, datagram_max, bare, clock };
+            let session = Session { epoch, peers, datagram_max, bare, clock: clock.clone() };
             let exchange = Exchange::new(sockets, session, &lines).context("no cables")?;
             let plan = config.plan;
             let assignment = Assignment {

@@ -70,7 +70,8 @@ pub(super) struct PortSockets {
     /// Frames have neither shim nor stamp.
     pub bare: bool,
     epoch: u32,
-    clock: Clock,
+    /// Converts the kernel's time stamps.
+    pub clock: Clock,
     steps: StepDetector,
     ports: Vec<Port>,
     /// By line index of what is sent: index into `ports`.
@@ -131,7 +132,7 @@ impl PortSockets {
         Ok(PortSockets {
             bare: session.bare,
             epoch: session.epoch,
-            clock: session.clock,
+            clock: session.clock.clone(),
             steps: StepDetector::default(),
             ports,
             by_line,
@@ -222,7 +223,7 @@ impl PortSockets {
         let (monotonic_ns, realtime_ns) = (monotonic_ns(), realtime_ns());
         let is_stepped = steps.is_stepped(realtime_ns, monotonic_ns);
         let mut arrivals = Arrivals {
-            clock: *clock,
+            clock,
             inbox,
             pool,
             deliver,

@@ -230,7 +230,7 @@ impl Bed for Tester {
         let _ = self.parts.socket.send(std::iter::once((peer, &record[..])));
         let late_ns = monotonic_ns().saturating_sub(self.parts.clock.wall_ns_of(shim.stamp));
         if label.stamp.is_none() {
-            let late = self.parts.clock.fabric(late_ns).as_ps() * 1_000;
+            let late = self.parts.clock.piece(shim.stamp).fabric(late_ns).as_ps() * 1_000;
             self.lateness.wall_ns.record(late_ns);
             self.lateness.frames.record(late / cable.frame_time.as_ps().max(1));
         }

@@ -15,7 +15,7 @@ use emulation::wiring::LinkWiring;
 use proto::counters::DropReason;
 use proto::frame::Frame;
 use results::run_directory::FidelityBin;
-use results::run_directory::result::{Fidelity, OnCables};
+use results::run_directory::result::{ClockPiece, Fidelity, OnCables};
 use scenario::run::{Cables, Pace};
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
@@ -26,18 +26,18 @@ impl Session {
     pub async fn run(
         self,
         job: &Job<'_>,
-        begun: impl FnOnce(Clock),
+        begun: impl FnOnce(&Clock),
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Outcome, LaunchError> {
         self.use_and_end(async |session| {
-            let clock = session.begin(job, None).await?.clock;
-            begun(clock);
-            let reports = session.reports(job, clock, progress).await?;
+            let mut clock = session.begin(job, None).await?.clock;
+            begun(&clock);
+            let reports = session.reports(job, &mut clock, progress).await?;
             if job.run.pace == Pace::Exact {
                 return exact::outcome(session, job, reports.0);
             }
             let wall_ns = monotonic_ns().saturating_sub(clock.origin_ns());
-            Ok(outcome(session, job, clock.dilation(), reports, wall_ns as f64 / 1e9))
+            Ok(outcome(session, job, &clock, reports, wall_ns as f64 / 1e9))
         })
         .await
     }
@@ -46,11 +46,17 @@ impl Session {
 fn outcome(
     session: &Session,
     job: &Job<'_>,
-    dilation: NonZeroU64,
+    clock: &Clock,
     (reports, missed): (Vec<Report>, Vec<usize>),
     wall_seconds: f64,
 ) -> Outcome {
-    let judged = judge(&evidence(&reports, missed), dilation);
+    let pieces = clock.pieces();
+    let mut evidence = evidence(&reports, missed);
+    let announced = pieces.len() as u64 - 1;
+    let unaware = reports.iter().filter(|report| report.changes.learned < announced);
+    evidence.uninformed.extend(unaware.map(|report| report.process));
+    let greatest = pieces.iter().map(|piece| piece.dilation).max().unwrap_or(NonZeroU64::MIN);
+    let judged = judge(&evidence, greatest);
     Outcome {
         fidelity: Fidelity {
             ok: judged.ok,
@@ -62,7 +68,12 @@ fn outcome(
         timeline: timeline(&reports),
         on_cables: on_cables(job, &reports),
         cables: cables(session, job),
-        dilation: Some(dilation.get()),
+        dilation: pieces.first().map(|piece| piece.dilation.get()),
+        pieces: if pieces.len() > 1 {
+            pieces.iter().map(ClockPiece::of).collect()
+        } else {
+            Vec::new()
+        },
         frame_hops: reports.iter().map(|report| report.departures).sum(),
         wall_seconds,
         cpu_seconds: reports.iter().map(|report| report.cpu_ns as f64 / 1e9).sum(),

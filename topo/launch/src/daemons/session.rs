@@ -1,5 +1,7 @@
 //! A session with the daemons of a run, from their hello to their report.
 
+mod stretching;
+
 use super::configuration::{daemon_config, write_config, write_feed};
 use super::{Cabling, Setup};
 use crate::error::OrHost;
@@ -19,10 +21,11 @@ use scenario::run::Pace;
 use std::io;
 use std::num::NonZeroU64;
 use std::time::Duration;
+use stretching::Stretching;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 /// Time from the planned stop to the last report: a host with a single, busy core is slow.
-const REPORT_WITHIN: Duration = Duration::from_secs(60);
+const REPORT_WITHIN_S: u64 = 60;
 /// Time until the hello of a daemon, in seconds.
 const HELLO_WITHIN_S: f64 = 20.0;
 /// A worker beats several times a second. A launcher beside real-time workers may itself read late, so only a
@@ -44,6 +47,8 @@ pub struct Session {
     received: Vec<Received>,
     /// Bins that have ended since the last progress.
     bins: Vec<BinSnapshot>,
+    /// With elastic pace: what changes the clock.
+    stretching: Option<Stretching>,
     /// Keeps cores out of idle states from begin to end, if the job asks for it.
     pub awake: Option<Awake>,
 }
@@ -108,7 +113,8 @@ impl Session {
             missed: false,
         };
         let received = daemons.iter().map(nothing).collect();
-        Session { hosting, cabling, daemons, events, received, bins: Vec::new(), awake: None }
+        let (bins, stretching, awake) = (Vec::new(), None, None);
+        Session { hosting, cabling, daemons, events, received, bins, stretching, awake }
     }
 
     /// Uses the session, then ends all daemons in any case.
@@ -146,6 +152,7 @@ impl Session {
             received.last = Stopwatch::start();
         }
         let overcommitted = driver::is_heavily_overcommitted(self.daemons.len());
+        self.stretching = job.is_elastic().then(|| Stretching::new(dilation.get()));
         self.awake = (job.keeps_awake() && !overcommitted).then(Awake::keep);
         Ok(Begin { clock: Clock::new(origin_ns, dilation), epoch, peers, hellos })
     }
@@ -171,29 +178,34 @@ impl Session {
         }
     }
 
-    /// Waits for the report of every daemon, until some time after the planned end of the run. Returns also the
-    /// processes that missed a heartbeat, or whose report is incomplete.
+    /// Waits for the report of every daemon, until some time after the planned end of the run, and meanwhile stretches
+    /// `clock` where the job is elastic. Returns also the processes that missed a heartbeat, or whose report is
+    /// incomplete.
     pub async fn reports(
         &mut self,
         job: &Job<'_>,
-        clock: Clock,
+        clock: &mut Clock,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<(Vec<Report>, Vec<usize>), LaunchError> {
-        if job.run.pace == Pace::Exact {
-            self.all_reports(progress, true).await?;
+        let is_exact = job.run.pace == Pace::Exact;
+        while self.received.iter().any(|from| from.report.is_none()) {
+            self.next().await?;
+            for from in &mut self.received {
+                from.missed |= from.report.is_none() && from.last.seconds() > SILENCE_MAX_S;
+            }
+            if is_exact {
+                self.check_silence()?;
+            } else {
+                self.check_end(clock, job.lab.plan.stop)?;
+                self.stretch(clock, job.lab.plan.stop).await;
+            }
+            progress(self.progress(clock));
+            self.bins.clear();
+        }
+        if is_exact {
             let reports = self.received.iter_mut().filter_map(|from| from.report.take());
             return Ok((reports.map(|report| *report).collect(), Vec::new()));
         }
-        let planned = clock.wall(job.lab.plan.stop.since(Instant::ZERO));
-        let all =
-            tokio::time::timeout(planned + REPORT_WITHIN, self.all_reports(progress, false)).await;
-        all.unwrap_or_else(|_| {
-            let daemons = self.daemons.iter().zip(&self.received);
-            let silent = daemons.filter(|(_, from)| from.report.is_none());
-            let names: Vec<&str> = silent.map(|(daemon, _)| daemon.name.as_str()).collect();
-            let (names, within) = (names.join(", "), REPORT_WITHIN.as_secs());
-            Err(LaunchError::died(format!("no report from {names} {within} s after the run's end")))
-        })?;
         let missed = |from: &Received| {
             from.missed || from.report.as_ref().is_some_and(|report| report.cut_short)
         };
@@ -203,24 +215,18 @@ impl Session {
         Ok((reports.map(|report| *report).collect(), missed))
     }
 
-    /// Waits for the report of every daemon. With exact pace no end is planned, and silence is fatal.
-    async fn all_reports(
-        &mut self,
-        progress: &mut dyn FnMut(Progress),
-        is_exact: bool,
-    ) -> Result<(), LaunchError> {
-        while self.received.iter().any(|from| from.report.is_none()) {
-            self.next().await?;
-            for from in &mut self.received {
-                from.missed |= from.report.is_none() && from.last.seconds() > SILENCE_MAX_S;
-            }
-            if is_exact {
-                self.check_silence()?;
-            }
-            progress(self.progress());
-            self.bins.clear();
+    /// The run's end may be long ago, and a daemon has not reported.
+    fn check_end(&self, clock: &Clock, stop: Instant) -> Result<(), LaunchError> {
+        let end_ns = clock.wall_ns_of(stop);
+        if monotonic_ns() < end_ns.saturating_add(REPORT_WITHIN_S * 1_000_000_000) {
+            return Ok(());
         }
-        Ok(())
+        let daemons = self.daemons.iter().zip(&self.received);
+        let silent = daemons.filter(|(_, from)| from.report.is_none());
+        let names: Vec<&str> = silent.map(|(daemon, _)| daemon.name.as_str()).collect();
+        let names = names.join(", ");
+        let reason = format!("no report from {names} {REPORT_WITHIN_S} s after the run's end");
+        Err(LaunchError::died(reason))
     }
 
     /// A daemon that says nothing for long keeps all others from running on. Messages that wait here count.
@@ -236,7 +242,7 @@ impl Session {
         }
     }
 
-    fn progress(&self) -> Progress<'_> {
+    fn progress(&self, clock: &Clock) -> Progress<'_> {
         let beats = || self.received.iter().filter_map(|from| from.beat.as_ref());
         // A worker that has not beaten yet is not late.
         let late = beats().map(|beat| beat.late_p99_thousandths).max().unwrap_or(Some(0));
@@ -244,6 +250,7 @@ impl Session {
             at: beats().map(|beat| beat.at).min().unwrap_or(Instant::ZERO),
             late_p99_frames: late.map(|late| late as f64 / 1_000.0),
             lost: beats().map(|beat| beat.lost).sum(),
+            dilation: clock.pieces().last().map_or(1, |piece| piece.dilation.get()),
             bins: &self.bins,
         }
     }
@@ -261,7 +268,10 @@ impl Session {
         let name = &daemon.name;
         match event {
             DaemonEvent::Message(ToLauncher::Hello(hello)) => from.hello = Some(hello),
-            DaemonEvent::Message(ToLauncher::Beat(beat)) => from.beat = Some(beat),
+            DaemonEvent::Message(ToLauncher::Beat(beat)) => {
+                self.stretching.iter_mut().for_each(|stretching| stretching.heard(&beat.recent));
+                from.beat = Some(beat);
+            }
             DaemonEvent::Message(ToLauncher::Bin(bin)) => self.bins.push(*bin),
             DaemonEvent::Message(ToLauncher::Report(report)) => from.report = Some(report),
             DaemonEvent::Message(ToLauncher::Fatal { message }) => {

@@ -57,6 +57,11 @@ impl RunStart {
         let _ = kill(Pid::from_raw(self.daemons[process] as i32), Signal::SIGKILL);
     }
 
+    /// The fabric time when `wall_ns` nanoseconds of wall time will have passed.
+    pub fn in_wall_ns(&self, wall_ns: u64) -> Instant {
+        self.clock.at_wall_ns(monotonic_ns() + wall_ns)
+    }
+
     /// Waits until `at` of fabric time, or until the run is over.
     pub fn wait_until(&self, at: Instant) {
         const POLL_NS: u64 = 50_000_000;
@@ -109,13 +114,13 @@ async fn run_tester<T: Send + 'static>(
     address: Option<String>,
     tester: impl FnOnce(&RunStart) -> T + Send + 'static,
 ) -> Result<TesterRun<T>, LaunchError> {
-    let Begin { clock, epoch, peers, hellos } = session.begin(job, address).await?;
+    let Begin { mut clock, epoch, peers, hellos } = session.begin(job, address).await?;
     let over = Arc::new(AtomicBool::new(false));
     let daemons = hellos.iter().map(|hello| hello.pid).collect();
-    let start = RunStart { clock, epoch, peers, daemons, over: Arc::clone(&over) };
+    let start = RunStart { clock: clock.clone(), epoch, peers, daemons, over: Arc::clone(&over) };
     let thread = thread::Builder::new().name("tester".to_owned()).spawn(move || tester(&start));
     let thread = thread.or_host("no thread")?;
-    let reports = session.reports(job, clock, &mut |_| {}).await;
+    let reports = session.reports(job, &mut clock, &mut |_| {}).await;
     over.store(true, Ordering::Release);
     let found = thread.join().map_err(|_| LaunchError::host("the tester panicked"))?;
     let (reports, missed) = reports?;

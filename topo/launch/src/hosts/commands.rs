@@ -40,7 +40,7 @@ struct Errand {
 
 impl Commands {
     /// Starts each command at its instant by `clock`.
-    pub fn begin(hosts: &Hosts, lab: &Lab, clock: Clock) -> Commands {
+    pub fn begin(hosts: &Hosts, lab: &Lab, clock: &Clock) -> Commands {
         let given_up = Arc::new(AtomicBool::new(false));
         let all = lab.fabric.hosts.iter().enumerate();
         let errands = all.filter_map(|(index, host)| {

@@ -1,5 +1,5 @@
-//! Lanes below the panels: held sources, marks, notifications, losses, and the lateness of the host. Stronger is
-//! more.
+//! Lanes below the panels: held sources, marks, notifications, losses, where the clock was stretched, and the lateness of
+//! the host. Stronger is more.
 
 use super::panel::Series;
 use crate::data;
@@ -100,11 +100,25 @@ pub fn all<'a>(facts: &'a Facts<'a>) -> Lanes<'a> {
             strips.push(Strip { unit: "ports", per: "", digits: 0, ..paused });
         }
     }
+    strips.extend(stretched(&facts.run));
     let late = &facts.run.run.lateness;
     let late = (!late.is_empty()).then(|| {
         Series::new("host late, p99".to_owned(), &facts.run, late).carried("late", 0.0005)
     });
     Lanes { strips, late }
+}
+
+/// Where the host fell behind and the clock of a live run was stretched, by how many times.
+fn stretched<'a>(side: &'a Side<'a>) -> Option<Strip<'a>> {
+    let (start, greatest) = side.run.result.stretched()?;
+    let by = |bin| {
+        let middle_ps = side.run.middle(bin) * side.run.tau_ps();
+        Some(side.run.result.stretch_at(middle_ps as u64)).filter(|by| *by != 1.0)
+    };
+    let by = (0..side.run.bins).map(|bin| by(bin).unwrap_or(f64::NAN)).collect();
+    let most = greatest as f64 / start.max(1) as f64;
+    let stretched = strip(side, ("clock stretched", "third", "stretched"), by, most);
+    Some(Strip { unit: "times", per: "", sign: "×", digits: 1, ..stretched })
 }
 
 fn strip<'a>(

@@ -33,7 +33,7 @@ impl StepDetector {
 /// Frames on the way from sockets to devices.
 pub(super) struct Arrivals<'a, D> {
     /// Converts the kernel's time stamps.
-    pub clock: Clock,
+    pub clock: &'a Clock,
     /// Counts them.
     pub inbox: &'a mut Inbox,
     /// Keeps buffers.

@@ -36,9 +36,9 @@ fn starved(text: &str) -> Result<(Fidelity, u64)> {
     let player = move |opening: &RunStart| {
         while !opening.is_over() {
             let held = opening.suspend(switches);
-            opening.wait_until(opening.clock.now() + opening.clock.fabric(90_000_000));
+            opening.wait_until(opening.in_wall_ns(90_000_000));
             drop(held);
-            opening.wait_until(opening.clock.now() + opening.clock.fabric(10_000_000));
+            opening.wait_until(opening.in_wall_ns(10_000_000));
         }
     };
     let played = tester::run(&job, setting, player).map_err(stage::died)?;

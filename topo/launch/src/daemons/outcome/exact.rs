@@ -34,6 +34,7 @@ pub(super) fn outcome(
         on_cables: on_cables(job, &reports),
         cables: cables(session, job),
         dilation: None,
+        pieces: Vec::new(),
         frame_hops: reports.iter().map(|report| report.departures).sum(),
         wall_seconds: wall_ns as f64 / 1e9,
         cpu_seconds: reports.iter().map(|report| report.cpu_ns as f64 / 1e9).sum(),

@@ -1,0 +1,37 @@
+//! Changes of the clock while the worker runs (elastic pace).
+//!
+//! The launcher announces a change for an instant that is some time ahead. Every process then maps fabric time to wall
+//! time by the same pieces, so nothing that is computed or sent depends on the change. A worker that has read its clock
+//! beyond that instant before it learned of the change has acted by a clock that was not in force, and counts that.
+
+use super::{Supervisor, Worker};
+use proto::units::Instant;
+use serde::{Deserialize, Serialize};
+
+/// Changes of the clock during a run, as one worker learned of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClockChanges {
+    /// All.
+    pub learned: u64,
+    /// Those that had taken effect already.
+    pub late: u64,
+}
+
+impl Worker {
+    /// Fabric time now. It does not run back, even if the worker learns late that the clock is stretched.
+    pub(super) fn read_clock(&mut self) -> Instant {
+        self.clock_read = self.clock_read.max(self.run.clock.now());
+        self.pace.follow(&self.run.clock, self.clock_read);
+        self.clock_read
+    }
+
+    /// Takes changes of the clock to heart before it is read, so that a worker that slept has not acted by the old one.
+    pub(super) fn learn_changes(&mut self, supervisor: &impl Supervisor) {
+        while let Some(change) = supervisor.clock_change() {
+            self.changes.learned += 1;
+            self.changes.late += u64::from(self.clock_read > change.at);
+            self.run.clock.change(change);
+            self.run.exchange.change_clock(change);
+        }
+    }
+}
