@@ -11,14 +11,19 @@
 
 use proto::ids::PortNumber;
 
-/// Frames closer than this many nanoseconds count as high load: a wake-up for each would use a third of a core.
-const THIN_NS: u64 = 50_000;
+/// Frames closer than this many nanoseconds count as high load: a wake-up for each would use a fifth of a core.
+const THIN_NS: u64 = 100_000;
 /// Burst above that rate that is still read at once.
 const BURST_NS: u64 = 8 * THIN_NS;
 /// Upper limit of the remembered burst; it decays when the load falls.
 const BURST_MAX_NS: u64 = 2 * BURST_NS;
-/// How long sockets are left to fill.
-const FILL_NS: u64 = 100_000;
+/// Sockets are left until so many frames have come at the rate of the last reading. QEMU stops when the socket of its
+/// machine holds 11 frames (`net.unix.max_dgram_qlen`).
+const BATCH: u64 = 4;
+/// The shortest time that sockets are left to fill: cheaper frames, which come closer, need batches of only 50.
+const FILL_MIN_NS: u64 = 100_000;
+/// The longest such time.
+const FILL_MAX_NS: u64 = 300_000;
 
 /// The recent load, as a leaky bucket.
 #[derive(Clone, Copy, Debug, Default)]
@@ -45,11 +50,12 @@ impl Moderation {
     /// The reading at `now_ns` is over.
     pub fn close(&mut self, now_ns: u64) {
         let passed = now_ns.saturating_sub(self.at_ns);
-        let came = std::mem::take(&mut self.in_a_row) * THIN_NS;
-        self.burst_ns = (self.burst_ns.saturating_sub(passed) + came).min(BURST_MAX_NS);
+        let frames = std::mem::take(&mut self.in_a_row);
+        self.burst_ns = (self.burst_ns.saturating_sub(passed) + frames * THIN_NS).min(BURST_MAX_NS);
         self.at_ns = now_ns;
-        if came > 0 && self.burst_ns > BURST_NS {
-            self.until_ns = now_ns + FILL_NS;
+        if frames > 0 && self.burst_ns > BURST_NS {
+            let fill_ns = passed * BATCH / frames;
+            self.until_ns = now_ns + fill_ns.clamp(FILL_MIN_NS, FILL_MAX_NS);
         }
     }
 
@@ -98,9 +104,23 @@ mod tests {
     fn a_socket_that_stays_empty_is_listened_to_again() {
         let mut moderation = Moderation::default();
         let now = 10_000_000;
-        assert_eq!(read(&mut moderation, 10_000, 0, now), Some(now + FILL_NS));
-        assert_eq!(read(&mut moderation, 0, 0, now + FILL_NS), None);
+        assert_eq!(read(&mut moderation, 10_000, 0, now), Some(now + FILL_MIN_NS));
+        assert_eq!(read(&mut moderation, 0, 0, now + FILL_MIN_NS), None);
         let later = now + BURST_MAX_NS;
         assert_eq!(read(&mut moderation, 1, 0, later), None, "however much came before");
+    }
+
+    #[test]
+    fn sockets_fill_for_a_batch_at_the_rate_of_the_last_reading() {
+        for (spacing_ns, fill_ns) in
+            [(10_000, FILL_MIN_NS), (60_000, 240_000), (90_000, FILL_MAX_NS)]
+        {
+            let (mut moderation, mut now, mut fill) = (Moderation::default(), 10_000_000, None);
+            for _ in 0..200 {
+                now += spacing_ns;
+                fill = read(&mut moderation, 1, 0, now).map(|until| until - now);
+            }
+            assert_eq!(fill, Some(fill_ns), "a frame each {spacing_ns} ns");
+        }
     }
 }
