@@ -108,6 +108,9 @@ fn lede(facts: &Facts<'_>) -> Markup {
             Some(_) if result.fidelity.lateness_p99_frames.is_none() => {
                 b { "No frame was lost by the host" } ", so the result counts. Ports without a rate have no lateness."
             }
+            Some(_) if !result.fidelity.judges_lateness() => {
+                b { "No frame was lost by the host" } ", so the result counts. Lateness is not judged: nothing slows the clock of hosts."
+            }
             Some(_) => {
                 b { "This host kept up" }
                 @if result.stretched().is_some() { " once the clock was stretched" }
@@ -284,9 +287,10 @@ fn fidelity(facts: &Facts<'_>) -> Markup {
     };
     let bars: String = known.map(bar).collect();
     let limit = 21.0 - LATE_LIMIT / most * 19.0;
+    let title = if fidelity.judges_lateness() { "Host kept up" } else { "Lateness, not judged" };
     html! {
         div class="card" {
-            div class="k" { "Host kept up" span class=(format!("sign {class}")) { (sign) } }
+            div class="k" { (title) span class=(format!("sign {class}")) { (sign) } }
             div class="v" { (format!("{late:.3}")) small { "frame times late, p99" } }
             svg class="bullet" viewBox="0 0 260 22" role="img" aria-label="Lateness over time" {
                 path class="bars" d=(bars) {}

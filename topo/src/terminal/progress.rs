@@ -21,6 +21,8 @@ pub struct RunProgress {
     last_line: Stopwatch,
     /// The dilation shown last.
     dilation: Option<u64>,
+    /// Whether lateness decides about the run: the clock of programs outside cannot be slowed.
+    judges_lateness: bool,
 }
 
 impl RunProgress {
@@ -32,7 +34,8 @@ impl RunProgress {
         if quiet {
             bar.set_draw_target(ProgressDrawTarget::hidden());
         }
-        RunProgress { bar, quiet, tau, phases, last_line, dilation: None }
+        let judges_lateness = lab.fabric.wiring.attached.is_empty();
+        RunProgress { bar, quiet, tau, phases, last_line, dilation: None, judges_lateness }
     }
 
     /// Shows new progress.
@@ -43,11 +46,11 @@ impl RunProgress {
             self.bar.set_position(done);
             let phase = self.phases.iter().rev().find(|phase| phase.start <= progress.at);
             let phase = phase.map_or(String::new(), |phase| format!("{} ", phase.name));
-            self.bar.set_message(format!("{phase}{}", fidelity(progress)));
+            self.bar.set_message(format!("{phase}{}", self.fidelity(progress)));
         } else if !self.quiet && self.last_line.seconds() > LINE_EVERY_S {
             self.last_line = Stopwatch::start();
             let (name, total) = (self.bar.prefix(), self.bar.length().unwrap_or(0));
-            eprintln!("{name}: {done} of {total} τ{}", fidelity(progress));
+            eprintln!("{name}: {done} of {total} τ{}", self.fidelity(progress));
         }
     }
 
@@ -61,6 +64,16 @@ impl RunProgress {
         let name = self.bar.prefix();
         self.bar
             .suspend(|| eprintln!("{name}: {before}× → {dilation}× slowed after {done} τ: {why}"));
+    }
+
+    /// The fidelity so far, as text.
+    fn fidelity(&self, progress: Progress) -> String {
+        let lost =
+            if progress.lost > 0 { format!(", {} lost", progress.lost) } else { String::new() };
+        let Some(late) = progress.late_p99_frames else { return lost };
+        let is_late = self.judges_lateness && late > LATENESS_LIMIT as f64 / 1_000.0;
+        let sign = if is_late || progress.lost > 0 { "✕" } else { "✓" };
+        format!(" late p99 {late:.2}{lost} {sign}")
     }
 
     /// Ends the display.
@@ -83,15 +96,6 @@ pub fn spinner(what: &str) -> ProgressBar {
     let bar = bar(what, None, "{spinner} {prefix}  {elapsed}  {msg}");
     bar.enable_steady_tick(TICK);
     bar
-}
-
-/// The fidelity so far, as text.
-fn fidelity(progress: Progress) -> String {
-    let lost = if progress.lost > 0 { format!(", {} lost", progress.lost) } else { String::new() };
-    let Some(late) = progress.late_p99_frames else { return lost };
-    let limit = LATENESS_LIMIT as f64 / 1_000.0;
-    let sign = if late <= limit && progress.lost == 0 { "✓" } else { "✕" };
-    format!(" late p99 {late:.2}{lost} {sign}")
 }
 
 /// The progress of a search of at most a known number of runs.

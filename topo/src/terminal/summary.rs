@@ -130,6 +130,11 @@ fn host(experiment: &Experiment) -> String {
         Some(dilation) => {
             let how = if fidelity.ok { "kept up" } else { "did not keep up" };
             let late = match fidelity.lateness_p99_frames {
+                Some(late) if !fidelity.judges_lateness() => {
+                    format!(
+                        "hosts run at their own pace (late p99 {late:.3} frame times, not judged; "
+                    )
+                }
                 Some(late) => format!("host {how} (late p99 {late:.3} of 0.10 frame times, "),
                 None => "ports without a rate, where nothing is late (".to_owned(),
             };

@@ -7,6 +7,7 @@ use crate::run_directory::hosts::HostLine;
 use crate::run_directory::{FileSummary, WriteError};
 use crate::saturation::Saturation;
 use crate::verdict::{Judgement, Measured, Verdict};
+use emulation::fidelity::verdict::LATENESS_LIMIT;
 use emulation::frame_tap::CaptureStatistics;
 use emulation::recorder::Recording;
 use emulation::recorder::event_log::LoggedEvent;
@@ -221,6 +222,12 @@ impl Fidelity {
         transport_lost: 0,
         suggested_dilation: None,
     };
+
+    /// Whether lateness decided about the run. Beside hosts and interfaces, whose clock nothing slows, it is only shown.
+    pub fn judges_lateness(&self) -> bool {
+        let limit = LATENESS_LIMIT as f64 / 1_000.0;
+        !self.ok || self.lateness_p99_frames.is_some_and(|late| late <= limit)
+    }
 }
 
 /// The host and the programs.
