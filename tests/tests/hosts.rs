@@ -183,6 +183,20 @@ fn marks_do_not_slow_soft_roce_and_slow_tcp() {
 }
 
 #[test]
+#[ignore = "slow: four minutes, two for an image with Open MPI in a cache of its own"]
+fn a_message_passing_job_of_four_hosts_ends() {
+    let _alone = alone();
+    if !has_image() {
+        return;
+    }
+    let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache-mpi");
+    let mut place = Place::new();
+    place.cache = Some(cache);
+    place.good(&["vm", "build", "--add", "openmpi-bin", "--add", "python3-mpi4py"]);
+    run(&place, "mpi");
+}
+
+#[test]
 #[ignore = "slow: a minute"]
 fn files_on_nvme_over_rdma_survive_a_link_that_flaps() {
     let _alone = alone();

@@ -20,6 +20,8 @@ pub struct Place {
     pub namespace: Option<Namespace>,
     /// A copy of the program that an ordinary user executes, if the test is run by root.
     pub ordinary: Option<PathBuf>,
+    /// The folder of cached images, if it is not that of this user.
+    pub cache: Option<PathBuf>,
 }
 
 /// User id 65534, an ordinary user without rights.
@@ -32,7 +34,7 @@ pub const ETHERNET: &str = "tests/tests/live/ethernet.toml";
 impl Place {
     pub fn new() -> Place {
         let folder = tempfile::Builder::new().prefix("pb").tempdir().expect("a folder");
-        Place { folder, root: None, namespace: None, ordinary: None }
+        Place { folder, root: None, namespace: None, ordinary: None, cache: None }
     }
 
     /// A command whose environment shows it only the labs of this place.
@@ -47,6 +49,9 @@ impl Place {
         };
         command.args(words).env("PAUSEBED_LABS", self.labs()).stdin(Stdio::null());
         command.env("XDG_RUNTIME_DIR", self.root()).env("TMPDIR", self.root());
+        if let Some(cache) = &self.cache {
+            command.env("XDG_CACHE_HOME", cache);
+        }
         if self.ordinary.is_some() {
             command.uid(ORDINARY).gid(ORDINARY);
             command.env("HOME", self.root()).env("XDG_CACHE_HOME", self.root().join("cache"));
