@@ -8,6 +8,8 @@
 #[path = "live/hostile.rs"]
 #[allow(dead_code, reason = "laboratory.rs asks it for the ports of daemons")]
 mod hostile;
+#[path = "hosts/kinds.rs"]
+mod kinds;
 #[path = "live/laboratory.rs"]
 #[allow(dead_code, reason = "the tests of live.rs use more of it")]
 mod laboratory;
