@@ -14,6 +14,7 @@
 //! departures only, and nothing that a device computes. One exception: a frame that a socket delivers after its
 //! `arrived` is handled late, since `now` never runs back.
 
+pub mod account;
 mod assignment;
 mod changes;
 mod core_placement;
@@ -39,6 +40,7 @@ use crate::fidelity::Meter;
 use crate::fidelity::timeline::LoadSample;
 use crate::observer::{Observer, Passage};
 use crate::timer::{self, Priority};
+use account::PendingAccount;
 use core_placement::CorePlacement;
 use moderation::Moderation;
 use pace::{Pace, is_overcommitted};
@@ -84,6 +86,8 @@ pub struct Worker {
     changes: ClockChanges,
     /// The instant of the last step.
     now: Instant,
+    /// An account that a client waits for.
+    account: Option<PendingAccount>,
     next_beat_ns: u64,
     /// Delay of the next retry.
     retry_ns: u64,
@@ -117,6 +121,7 @@ impl Worker {
             clock_read: Instant::ZERO,
             changes: ClockChanges::default(),
             now: Instant::ZERO,
+            account: None,
             next_beat_ns: 0,
             retry_ns: RETRY_NS,
             unwired: 0,
@@ -174,13 +179,15 @@ impl Worker {
         self.receive();
         let now = self.read_clock();
         self.run.exchange.pass_time(now);
-        let horizon = self.pace.horizon(now, self.latest_arrival).min(self.run.plan.stop);
+        let limit = self.run.plan.stop.min(self.account_due());
+        let horizon = self.pace.horizon(now, self.latest_arrival).min(limit);
         let mut steps = 0;
         while steps < TURN_MAX && self.meter.pending() < FLUSH_MAX && self.step(horizon) {
             steps += 1;
         }
         self.transmit_until(now);
         self.send_started();
+        self.make_account(now);
         self.meter.advance(horizon, || load_sample(&self.run.exchange));
         self.execute_orders(supervisor);
         self.beat_if_due(supervisor);

@@ -350,6 +350,7 @@ impl ExactWorker {
             Order::SlowDown(_, _, _, reply) => reply(false),
             Order::Traffic { reply, .. } => reply(0),
             Order::Agent(.., reply) => reply(None),
+            Order::Account(_, reply) => reply(None),
         }
     }
 

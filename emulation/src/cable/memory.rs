@@ -100,8 +100,8 @@ impl Flights {
     }
 
     /// All frames, in no particular order.
-    pub fn frames(&self) -> impl Iterator<Item = &Frame> {
-        self.row.iter().chain(&self.heap).map(|flight| &flight.frame)
+    pub fn iter(&self) -> impl Iterator<Item = &Flight> {
+        self.row.iter().chain(&self.heap)
     }
 }
 

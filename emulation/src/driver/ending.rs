@@ -1,9 +1,9 @@
 //! The end of a run: frames still in flight are counted, and the report is made.
 
+use super::account::tally;
 use super::{InFlight, Report, SLEEP_MAX_NS, Supervisor, Worker, load_sample};
 use crate::cable::FrameTally;
 use crate::cable::impairment::Injected;
-use crate::cable::memory::Flights;
 use crate::clock::monotonic_ns;
 use crate::observer::Observer;
 use crate::timer;
@@ -86,10 +86,4 @@ impl Worker {
             timer::wait(Some(self.run.exchange.as_fd()), wake);
         }
     }
-}
-
-fn tally(flights: &Flights) -> FrameTally {
-    let mut tally = FrameTally::default();
-    flights.frames().for_each(|frame| tally.count(frame));
-    tally
 }

@@ -3,6 +3,7 @@
 //! The worker executes orders between two turns. It checks a flag for them, and it never waits for the thread
 //! that gave an order.
 
+use super::account::Account;
 use super::{Beat, Supervisor, Worker};
 use crate::cable::exchange::AttachedReading;
 use crate::cable::impairment::{Impairer, Injected, ManualImpairment};
@@ -50,6 +51,8 @@ pub enum Order {
     /// Show frames to this tap, or to none. The answer is the tap before it, unfinished, and the instant of the
     /// change.
     Tap(Option<Box<dyn FrameTap>>, Reply<(Option<Box<dyn FrameTap>>, Instant)>),
+    /// Make an account of all frames at an instant that is ahead. There is none if it comes too late.
+    Account(Instant, Reply<Option<Box<Account>>>),
     /// Let traffic items post messages, or stop them.
     Traffic {
         /// Name of the items; all items if `None`.
@@ -92,6 +95,7 @@ impl Worker {
                 Order::Tap(tap, reply) => {
                     reply((std::mem::replace(&mut self.run.recorder.tap, tap), self.now));
                 }
+                Order::Account(at, reply) => self.await_account(at, reply),
                 Order::Traffic { item, on, reply } => reply(self.let_post(item.as_deref(), on)),
             }
         }

@@ -68,7 +68,7 @@ fn a_container_a_namespace_and_a_machine_answer_each_other() {
     let ended = place.run(&["exec", "c1", "--", "sh", "-c", "exit 7"]);
     assert_eq!(ended.status.code(), Some(7));
     assert!(place.total("one", "tx_frames") >= 24);
-    place.good(&["down", "one"]);
+    place.down("one");
     assert_eq!(docker(&["ps", "--all", "--quiet"]), before);
     place.assert_empty();
 }

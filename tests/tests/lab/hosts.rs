@@ -147,7 +147,7 @@ fn an_ordinary_user_starts_two_hosts_and_connects_them() {
     assert!(links.contains("v1"), "{links}");
     assert!(place.total("one", "tx_frames") > 400);
     let hosts = [0, 1].map(|host| pid_of(&place, "one", host));
-    assert_eq!(place.good(&["down", "one"]), "lab one is down\n");
+    place.down("one");
     assert!(!hosts.into_iter().any(is_alive));
     place.assert_empty();
 }

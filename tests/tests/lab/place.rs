@@ -94,6 +94,13 @@ impl Place {
         serde_json::from_str(&self.good(words)).expect("JSON")
     }
 
+    /// Ends a lab. Every frame must be accounted for.
+    pub fn down(&self, name: &str) {
+        let said = self.good(&["down", name]);
+        assert!(said.starts_with(&format!("lab {name} is down\n  frames  ")), "{said}");
+        assert!(!said.contains("UNACCOUNTED"), "{said}");
+    }
+
     pub fn up(&self, file: &str, name: &str) {
         self.up_with(file, name, &[]);
     }

@@ -6,6 +6,7 @@
 //!
 //! After any error all daemons are ended before the function returns.
 
+pub(crate) mod accounts;
 pub(crate) mod configuration;
 mod elastic;
 mod outcome;

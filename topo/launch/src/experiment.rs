@@ -160,7 +160,8 @@ fn describe(
     measured: &[Measured],
     expectations: Vec<Judgement>,
 ) -> RunResult {
-    let conservation = Conservation::of(&outcome.recordings, &outcome.on_cables);
+    let last = outcome.recordings.iter().flat_map(|recording| &recording.last);
+    let conservation = Conservation::of(last, &outcome.on_cables);
     let mut verdict = result::verdict(&outcome.fidelity, &expectations);
     if verdict == Verdict::Pass && !conservation.closes() {
         // A lost frame that is not counted is an error, whatever the measures are.

@@ -10,6 +10,7 @@
 //! namespaces and interfaces. Files are in the lab's folder ([`folder`]). Its journal names the process that owns
 //! them. The next command removes the files of a process that has ended.
 
+pub mod balance;
 pub mod client;
 pub mod folder;
 pub mod lifecycle;

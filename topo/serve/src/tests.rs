@@ -63,6 +63,7 @@ pub(crate) fn record(lab: &str) -> LabRecord {
         links: Vec::new(),
         attached: Vec::new(),
         hosts: Vec::new(),
+        balance: None,
     }
 }
 

@@ -212,6 +212,7 @@ mod tests {
             links: vec![link("h0:1", "s0:1"), link("h1:1", "s0:2")],
             attached: Vec::new(),
             hosts: Vec::new(),
+            balance: None,
         };
         let port = |name: &str, tx_frames| PortCounters {
             port: name.into(),

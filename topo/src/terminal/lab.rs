@@ -2,8 +2,10 @@
 
 use super::table::table;
 use daemon::admin::view::{AttachedStatus, CaptureStatus};
+use launch::lab::balance::Balance;
 use launch::lab::folder::{DaemonRecord, HostRecord};
 use launch::lab::rights::ThreadRights;
+use results::run_directory::result::Conservation;
 use scenario::host::HostKind;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -38,6 +40,30 @@ pub struct LabLine {
     pub captures: Vec<CaptureStatus>,
     /// Its daemons.
     pub processes: Vec<DaemonRecord>,
+}
+
+/// The balance of a lab, one line and one for what sockets refused.
+pub fn balance(balance: &Balance) -> String {
+    let Conservation { injected, delivered, buffered, ref dropped, .. } = balance.frames;
+    let sum: u64 = dropped.values().sum();
+    let reasons = |counts: &BTreeMap<String, u64>| {
+        let known = counts.iter().filter(|(_, count)| **count > 0);
+        known.map(|(reason, count)| format!("{count} {reason}")).collect::<Vec<_>>().join(", ")
+    };
+    let dropped = if sum > 0 { format!(" ({})", reasons(dropped)) } else { String::new() };
+    let missing = i128::from(injected) - i128::from(delivered + buffered + sum);
+    let missing = match missing {
+        0 => String::new(),
+        missing => format!("   ✕ {missing} UNACCOUNTED FOR"),
+    };
+    let refused = match reasons(&balance.refused).as_str() {
+        "" => String::new(),
+        reasons => format!("  refused {reasons}\n"),
+    };
+    format!(
+        "  frames  {injected} sent = {delivered} delivered + {buffered} under way + {sum} dropped{dropped}\
+         {missing}\n{refused}"
+    )
 }
 
 /// The state of one host.

@@ -8,14 +8,15 @@ use crate::error::with_sources;
 use axum::http::StatusCode;
 use capture::{Capture, CapturePlan, CapturedPort, Tally, WhenFull};
 use emulation::cable::impairment::{Impairer, ManualImpairment};
-use emulation::clock::{Clock, Stopwatch};
+use emulation::clock::{Clock, Stopwatch, monotonic_ns};
+use emulation::driver::account::Account;
 use emulation::driver::orders::{DeviceSnapshot, ImpairmentChange, Order, Reply};
 use emulation::frame_tap::{CaptureStatistics, FrameTap};
 use emulation::timer::{Priority, permitted_priority};
 use emulation::wiring::{Action, End, Impairment};
 use proto::device::Depth;
 use proto::ids::PortNumber;
-use proto::units::{BitRate, Bytes};
+use proto::units::{BitRate, Bytes, Instant};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -26,6 +27,8 @@ use tokio::sync::{Mutex, MutexGuard, oneshot};
 
 /// Orders that may wait for the worker.
 const ORDERS_MAX: usize = 16;
+/// How far ahead the instant of an account may be, in wall time: below the lifetime of a connection.
+const ACCOUNT_AHEAD_MAX_NS: u64 = 4_000_000_000;
 /// How long a snapshot is reused, in seconds: the worker reads its devices ten times a second at most.
 const SNAPSHOT_SERVES_S: f64 = 0.1;
 
@@ -334,6 +337,18 @@ impl AdminHandle {
             device.ok_or_else(|| Refusal::invalid(format!("no node {node} in this process")))?;
         let answers = self.ask(|reply| Order::Agent(device, lines, reply)).await?;
         answers.ok_or_else(|| Refusal::invalid(format!("node {node} has no agent")))
+    }
+
+    /// The account of all frames at an instant; none if that has passed.
+    ///
+    /// # Errors
+    /// If the instant is further ahead than a request may last, or the worker does not answer.
+    pub async fn account(&self, at: Instant) -> Result<Option<Box<Account>>, Refusal> {
+        if self.info.clock.wall_ns_of(at) > monotonic_ns() + ACCOUNT_AHEAD_MAX_NS {
+            let seconds = ACCOUNT_AHEAD_MAX_NS / 1_000_000_000;
+            return Err(Refusal::invalid(format!("the instant is more than {seconds} s ahead")));
+        }
+        self.ask(|reply| Order::Account(at, reply)).await
     }
 
     /// The cache with a recent snapshot of at least this depth; takes a new one if needed.

@@ -10,10 +10,11 @@ use axum::response::{IntoResponse, NoContent, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use emulation::cable::impairment::ManualImpairment;
+use emulation::driver::account::Account;
 use emulation::frame_tap::CaptureStatistics;
 use emulation::wiring::{Action, End, FrameFilter, Impairment};
 use proto::ids::PortNumber;
-use proto::units::{BitRate, Duration};
+use proto::units::{BitRate, Duration, Instant};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -38,6 +39,7 @@ pub fn router(handle: Arc<AdminHandle>, body_max: usize) -> Router {
     Router::new()
         .route("/status", get(async |State(handle): At| handle.status().await.map(Json)))
         .route("/counters", get(counters))
+        .route("/balance", get(balance))
         .route("/outputs", get(async |State(handle): At| handle.outputs().await.map(Json)))
         .route("/metrics", get(exposition))
         .route(
@@ -133,6 +135,21 @@ async fn counters(
         counters.nodes.iter_mut().for_each(|node| node.flows.clear());
     }
     Ok(Json(counters))
+}
+
+/// The instant of an account.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AtInstant {
+    at_ps: u64,
+}
+
+async fn balance(
+    State(handle): At,
+    wanted: Result<Query<AtInstant>, QueryRejection>,
+) -> Answer<Json<Option<Box<Account>>>> {
+    let Query(AtInstant { at_ps }) = wanted?;
+    handle.account(Instant::from_ps(at_ps)).await.map(Json)
 }
 
 async fn exposition(State(handle): At) -> Answer<impl IntoResponse> {

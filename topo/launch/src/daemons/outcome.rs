@@ -2,17 +2,16 @@
 
 mod exact;
 
+use super::accounts::{on_cables, refused};
 use super::session::Session;
 use crate::{Job, LaunchError, Outcome, Progress};
 use emulation::awake::Awake;
 use emulation::cable::is_link_local;
-use emulation::cable::reconcile::reconcile;
 use emulation::clock::{Clock, monotonic_ns};
 use emulation::driver::{Report, evidence};
 use emulation::fidelity::judge;
 use emulation::timer::Priority;
 use emulation::wiring::LinkWiring;
-use proto::counters::DropReason;
 use proto::frame::Frame;
 use results::run_directory::FidelityBin;
 use results::run_directory::result::{ClockPiece, Fidelity, OnCables};
@@ -66,7 +65,7 @@ fn outcome(
         },
         reasons: judged.reasons,
         timeline: timeline(&reports),
-        on_cables: on_cables(job, &reports),
+        on_cables: cables_of(job, &reports),
         cables: cables(session, job),
         dilation: pieces.first().map(|piece| piece.dilation.get()),
         pieces: if pieces.len() > 1 {
@@ -77,7 +76,7 @@ fn outcome(
         frame_hops: reports.iter().map(|report| report.departures).sum(),
         wall_seconds,
         cpu_seconds: reports.iter().map(|report| report.cpu_ns as f64 / 1e9).sum(),
-        refused: refused(&reports),
+        refused: refused(reports.iter().map(|report| &report.exchange)),
         scheduling: scheduling(session, &reports),
         hosts: Vec::new(),
         repeated: None,
@@ -124,51 +123,13 @@ fn timeline(reports: &[Report]) -> Vec<FidelityBin> {
     reports.iter().flat_map(of).collect()
 }
 
-fn on_cables(job: &Job<'_>, reports: &[Report]) -> OnCables {
-    let mut cables = OnCables::default();
+/// What cables counted, injected frames of a replay included.
+fn cables_of(job: &Job<'_>, reports: &[Report]) -> OnCables {
+    let parts =
+        reports.iter().map(|report| (&report.in_flight, &report.injected, &report.exchange));
     let travels = |frame: &Frame| !is_link_local(frame.kind, &frame.octets);
     let fed = job.injections.iter().filter(|(.., frame)| travels(frame));
+    let mut cables = on_cables(parts, false);
     cables.duplicated += fed.count() as u64;
-    for report in reports {
-        let flying = report.in_flight.on_the_line.plus(report.in_flight.on_cables);
-        cables.under_way += flying.end_to_end;
-        cables.duplicated += report.injected.duplicated.end_to_end;
-        cables.dropped.add(DropReason::Injected, report.injected.lost.end_to_end);
-    }
-    let lost = reconcile(reports.iter().map(|report| &report.exchange)).lost;
-    cables.dropped.add(DropReason::Transport, lost.end_to_end);
-    for outside in reports.iter().filter_map(|report| report.exchange.outside) {
-        cables.duplicated += outside.received.end_to_end;
-        cables.handed_over += outside.sent.end_to_end;
-        cables.dropped.add(DropReason::Transport, outside.unsent.end_to_end);
-        cables.dropped.add(DropReason::InterfaceDown, outside.away.end_to_end);
-        cables.dropped.add(DropReason::InterfaceMtu, outside.too_long.end_to_end);
-    }
     cables
-}
-
-/// Refused datagrams and records by reason, over all processes.
-fn refused(reports: &[Report]) -> BTreeMap<String, u64> {
-    let mut sums = BTreeMap::new();
-    for report in reports {
-        let rejected = &report.exchange.rejected;
-        let counts = [
-            ("foreign", rejected.foreign),
-            ("magic", rejected.magic),
-            ("version", rejected.version),
-            ("kind", rejected.kind),
-            ("epoch", rejected.epoch),
-            ("secret", rejected.secret),
-            ("link", rejected.link),
-            ("truncated", rejected.truncated),
-            ("oversize", rejected.oversize),
-            ("trailing", rejected.trailing),
-            ("unfinished", rejected.unfinished),
-            ("socket_overflow", report.exchange.overflows),
-        ];
-        for (reason, count) in counts {
-            *sums.entry(reason.to_owned()).or_insert(0) += count;
-        }
-    }
-    sums
 }

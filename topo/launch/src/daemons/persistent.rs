@@ -2,6 +2,7 @@
 
 use super::session::Session;
 use super::{Cabling, Setup, hosting_here};
+use crate::lab::balance::Balance;
 use crate::{FailureKind, Job, LaunchError, block_on};
 use daemon::token::Token;
 use daemon::{AdminConfig, TcpConfig};
@@ -37,7 +38,8 @@ pub(crate) enum LabEvent {
     Turn,
 }
 
-/// Starts the daemons of `job`, and runs until the user stops the lab. Calls `notify` when they run, and several times
+/// Starts the daemons of `job`, and runs until the user stops the lab. Then all daemons stop and report, and the result is
+/// the balance of their frames; none if one did not report in time. Calls `notify` when they run, and several times
 /// a second from then on. The daemons can be administered at sockets in the job's folder, and with `token` by TCP.
 ///
 /// Must be called on the main thread, as every run with daemons.
@@ -49,7 +51,7 @@ pub(crate) fn run_until_stopped(
     cabling: Cabling,
     token: Option<Token>,
     mut notify: impl FnMut(LabEvent) -> Result<(), LaunchError>,
-) -> Result<(), LaunchError> {
+) -> Result<Option<Balance>, LaunchError> {
     if job.run.pace == Pace::Exact {
         let reason = "a lab that stays follows the wall clock: leave out pace \"exact\", or use pausebed run";
         return Err(LaunchError::config(reason));
@@ -79,14 +81,18 @@ pub(crate) fn run_until_stopped(
                 }
                 notify(LabEvent::Begun(daemons))?;
                 loop {
-                    session.next().await?;
+                    match session.next().await {
+                        Err(error) if error.kind == FailureKind::Interrupted => break,
+                        handled => handled?,
+                    }
                     notify(LabEvent::Turn)?;
                 }
+                Ok(session.stop().await.map(|reports| Balance::of_reports(&reports)))
             })
             .await
     });
     match ended {
-        Err(error) if error.kind == FailureKind::Interrupted => Ok(()),
+        Err(error) if error.kind == FailureKind::Interrupted => Ok(None),
         ended => ended,
     }
 }

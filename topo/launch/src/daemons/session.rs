@@ -26,6 +26,8 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 /// Time from the planned stop to the last report: a host with a single, busy core is slow.
 const REPORT_WITHIN_S: u64 = 60;
+/// Time for the daemons of a lab to stop and to report, in seconds.
+const STOPS_WITHIN_S: f64 = 5.0;
 /// Time until the hello of a daemon, in seconds.
 const HELLO_WITHIN_S: f64 = 20.0;
 /// A worker beats several times a second. A launcher beside real-time workers may itself read late, so only a
@@ -255,13 +257,34 @@ impl Session {
         }
     }
 
+    /// Stops all daemons now, and waits for their reports; none if one fails or is late.
+    pub async fn stop(&mut self) -> Option<Vec<Report>> {
+        for daemon in &mut self.daemons {
+            // A daemon that has ended sends no report, either.
+            let _ = daemon.send(&ToDaemon::Stop).await;
+        }
+        let stopwatch = Stopwatch::start();
+        while self.received.iter().any(|from| from.report.is_none()) {
+            if self.handle_message().await.is_err() || stopwatch.seconds() > STOPS_WITHIN_S {
+                return None;
+            }
+        }
+        let reports = self.received.iter_mut().filter_map(|from| from.report.take());
+        Some(reports.map(|report| *report).collect())
+    }
+
     /// Handles the next message, or returns after a short while.
+    ///
+    /// # Errors
+    /// If the user interrupts, or a daemon fails.
     pub async fn next(&mut self) -> Result<(), LaunchError> {
+        let handled = self.handle_message().await;
+        if interrupt::requested() { Err(LaunchError::interrupted()) } else { handled }
+    }
+
+    async fn handle_message(&mut self) -> Result<(), LaunchError> {
         const PATIENCE: Duration = Duration::from_millis(100);
         let received = tokio::time::timeout(PATIENCE, self.events.recv()).await;
-        if interrupt::requested() {
-            return Err(LaunchError::interrupted());
-        }
         let Ok(Some((process, event))) = received else { return Ok(()) };
         let (daemon, from) = (&mut self.daemons[process], &mut self.received[process]);
         from.last = Stopwatch::start();

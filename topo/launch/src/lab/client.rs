@@ -8,6 +8,7 @@ use daemon::admin::{
 use daemon::{BoxedError, with_sources};
 use emulation::cable::interface::Interfaces;
 use emulation::cable::namespace::within;
+use emulation::driver::account::Account;
 use emulation::frame_tap::CaptureStatistics;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Bytes;
@@ -82,6 +83,25 @@ pub fn counters(record: &LabRecord, flows: Flows) -> Result<Vec<Counters>, Clien
 /// If one does not answer.
 pub fn outputs(record: &LabRecord) -> Result<Vec<Outputs>, ClientError> {
     all(record, Method::GET, "/outputs", &())
+}
+
+/// The accounts of all daemons at an instant; none if it had passed when one of them was asked.
+///
+/// # Errors
+/// If one does not answer.
+pub(super) fn accounts(
+    record: &LabRecord,
+    at_ps: u64,
+) -> Result<Option<Vec<Account>>, ClientError> {
+    let path = format!("/balance?at_ps={at_ps}");
+    let ask = |daemon| json::<Option<Account>>(daemon, Method::GET, &path, &());
+    // Each answers when the instant has passed.
+    let answers: Result<Vec<_>, _> = std::thread::scope(|scope| {
+        let asked = record.daemons.iter().map(|daemon| scope.spawn(move || ask(daemon)));
+        let asked: Vec<_> = asked.collect();
+        asked.into_iter().map(|thread| thread.join().expect("a request does not panic")).collect()
+    });
+    answers.map(|all| all.into_iter().collect())
 }
 
 /// Resets all counters to zero.

@@ -3,6 +3,7 @@
 //! A folder appears and disappears atomically, by renaming. While it is made or removed its name begins with a dot
 //! and ends with its owner, so that the leftovers of a killed process can be identified.
 
+use super::balance::Balance;
 use crate::LaunchError;
 pub use crate::daemons::persistent::DaemonRecord;
 use crate::error::OrHost;
@@ -79,6 +80,9 @@ pub struct LabRecord {
     /// Its hosts, once they run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<HostRecord>,
+    /// The balance of its frames, once it was stopped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub balance: Option<Balance>,
 }
 
 /// A port of a lab with an interface of the host.
@@ -295,6 +299,7 @@ mod tests {
             links: Vec::new(),
             attached: Vec::new(),
             hosts: Vec::new(),
+            balance: None,
         }
     }
 

@@ -1,5 +1,6 @@
 //! Start and end of a lab, from outside its supervisor.
 
+use super::balance::Balance;
 use super::folder::{LOG, LabRecord, LabStore};
 use super::supervisor::StartMessage;
 use crate::hosts::remove_containers;
@@ -61,11 +62,11 @@ fn log_tail(folder: &Path) -> String {
     String::from_utf8_lossy(&log[log.len().saturating_sub(LOG_TAIL)..]).into_owned()
 }
 
-/// Ends the lab `name` and removes its folder.
+/// Ends the lab `name` and removes its folder. Returns the balance of its frames, if all daemons stopped in time.
 ///
 /// # Errors
 /// If the supervisor does not end, or the folder cannot be removed.
-pub fn end(labs: &LabStore, record: &LabRecord) -> io::Result<()> {
+pub fn end(labs: &LabStore, record: &LabRecord) -> io::Result<Option<Balance>> {
     // Until the supervisor has written the journal, the owner of a lab is its starter.
     let has_supervisor = ProcessIdentity::this().ok() != Some(record.owner);
     for signal in [Signal::SIGTERM, Signal::SIGKILL] {
@@ -86,7 +87,8 @@ pub fn end(labs: &LabStore, record: &LabRecord) -> io::Result<()> {
     if has_supervisor && record.is_alive() {
         return Err(io::Error::other(format!("process {} does not end", record.owner.process)));
     }
-    labs.remove(&record.lab)
+    let balance = LabRecord::read(&labs.folder(&record.lab)).ok().and_then(|last| last.balance);
+    labs.remove(&record.lab).map(|()| balance)
 }
 
 /// Sends `signal` to a process and waits for its end. Returns whether it has ended.

@@ -100,7 +100,8 @@ fn run_lab(folder: &Path, record: &mut LabRecord) -> Result<(), LaunchError> {
         Ok(())
     });
     hosts.stop();
-    ended
+    record.balance = ended?;
+    Ok(())
 }
 
 /// Sends a message to the starter. An error means that it was killed; then the lab ends, too.

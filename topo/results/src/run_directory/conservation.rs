@@ -1,7 +1,6 @@
 //! Conservation of frames: every one is delivered, buffered or dropped with one reason.
 
-use emulation::recorder::Recording;
-use proto::counters::Drops;
+use proto::counters::{DeviceReading, Drops};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -36,8 +35,11 @@ pub struct Conservation {
 }
 
 impl Conservation {
-    /// The balance at the stop.
-    pub fn of(recordings: &[Recording], cables: &OnCables) -> Conservation {
+    /// The balance when devices and cables were read.
+    pub fn of<'a>(
+        readings: impl IntoIterator<Item = &'a DeviceReading>,
+        cables: &OnCables,
+    ) -> Conservation {
         let mut sum = Conservation {
             injected: cables.duplicated,
             delivered: cables.handed_over,
@@ -45,7 +47,7 @@ impl Conservation {
             ..Conservation::default()
         };
         let mut drops = cables.dropped.clone();
-        for reading in recordings.iter().flat_map(|recording| &recording.last) {
+        for reading in readings {
             sum.injected += reading.balance.injected;
             sum.delivered += reading.balance.delivered;
             sum.buffered += reading.balance.buffered;

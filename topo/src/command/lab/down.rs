@@ -2,6 +2,7 @@
 
 use super::{Place, choose};
 use crate::exit::{Exit, Outcome};
+use crate::terminal;
 use launch::lab::{LabRecord, lifecycle};
 
 /// Options of `down`.
@@ -33,7 +34,10 @@ pub(in super::super) fn run(options: &Options) -> Outcome {
     let mut exit = Exit::Good;
     for record in &chosen {
         match lifecycle::end(&labs, record) {
-            Ok(()) => println!("lab {} is down", record.lab),
+            Ok(balance) => {
+                println!("lab {} is down", record.lab);
+                balance.iter().for_each(|balance| print!("{}", terminal::lab::balance(balance)));
+            }
             Err(error) => {
                 eprintln!("lab {}: {error}", record.lab);
                 exit = Exit::Host;

@@ -1,9 +1,10 @@
 //! `pausebed status`: lists labs and their state.
 
-use super::Place;
-use crate::exit::{Exit, Outcome};
+use super::{Place, running};
+use crate::exit::{Exit, Failure, Outcome};
 use crate::terminal;
 use crate::terminal::lab::{HostLine, LabLine, labs};
+use launch::lab::balance::Balance;
 use launch::lab::{LabRecord, Stage, client, rights};
 use std::collections::BTreeMap;
 
@@ -16,6 +17,9 @@ pub(in super::super) struct Options {
     /// Show what each thread of the labs may do
     #[arg(long)]
     rights: bool,
+    /// Show what became of every frame, as of one instant of fabric time
+    #[arg(long, conflicts_with = "rights")]
+    balance: bool,
     /// Print one JSON document instead of a table
     #[arg(long)]
     json: bool,
@@ -31,6 +35,9 @@ pub(in super::super) fn run(options: &Options) -> Outcome {
     }
     if options.rights {
         return Ok(show_rights(&all, options.json));
+    }
+    if options.balance {
+        return show_balances(&all, options.json);
     }
     let lines: BTreeMap<String, LabLine> =
         all.iter().map(|(name, record)| (name.clone(), line(record))).collect();
@@ -54,6 +61,25 @@ fn show_rights(labs: &BTreeMap<String, LabRecord>, as_json: bool) -> Exit {
         println!("{}", terminal::lab::rights(&held));
     }
     Exit::Good
+}
+
+/// Ends with 1 if a frame is unaccounted for.
+fn show_balances(labs: &BTreeMap<String, LabRecord>, as_json: bool) -> Outcome {
+    let balance = |(name, record): (&String, &LabRecord)| {
+        let balance = Balance::now(&running(record.clone())?);
+        Ok((name.clone(), balance?))
+    };
+    let balances: BTreeMap<String, Balance> =
+        labs.iter().map(balance).collect::<Result<_, Failure>>()?;
+    if as_json {
+        println!("{}", serde_json::to_string_pretty(&balances).expect("plain data"));
+    } else {
+        for (name, balance) in &balances {
+            print!("lab {name}\n{}", terminal::lab::balance(balance));
+        }
+    }
+    let close = balances.values().all(|balance| balance.closes);
+    Ok(if close { Exit::Good } else { Exit::Failed })
 }
 
 fn line(record: &LabRecord) -> LabLine {

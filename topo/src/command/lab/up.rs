@@ -75,6 +75,7 @@ pub(in super::super) fn run(options: &Options) -> Outcome {
         links: Vec::new(),
         attached: Vec::new(),
         hosts: Vec::new(),
+        balance: None,
     };
     if let Some(left) = labs.all().get(&record.lab).filter(|left| left.is_abandoned()) {
         // If it cannot be removed, creating the folder fails with the reason.

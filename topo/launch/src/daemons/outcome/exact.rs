@@ -1,6 +1,6 @@
 //! The outcome of a run with exact pace: the recordings of all daemons become that of one worker, and their captures one.
 
-use super::{cables, on_cables, refused};
+use super::{cables, cables_of, refused};
 use crate::daemons::configuration::capture_part;
 use crate::daemons::session::Session;
 use crate::error::OrHost;
@@ -31,14 +31,14 @@ pub(super) fn outcome(
         fidelity: Fidelity::VIRTUAL,
         reasons: Vec::new(),
         timeline: Vec::new(),
-        on_cables: on_cables(job, &reports),
+        on_cables: cables_of(job, &reports),
         cables: cables(session, job),
         dilation: None,
         pieces: Vec::new(),
         frame_hops: reports.iter().map(|report| report.departures).sum(),
         wall_seconds: wall_ns as f64 / 1e9,
         cpu_seconds: reports.iter().map(|report| report.cpu_ns as f64 / 1e9).sum(),
-        refused: refused(&reports),
+        refused: refused(reports.iter().map(|report| &report.exchange)),
         scheduling: scheduling(&reports),
         hosts: Vec::new(),
         repeated: Some(reports.iter().map(|report| report.exchange.sending.repeated).sum()),
