@@ -147,7 +147,9 @@ fn inconclusive(result: &RunResult) -> Markup {
             (format!("{LATE_LIMIT:.2}")) ". "
         }
         (number::count(fidelity.transport_lost, "frame", "frames")) " lost by sockets. "
-        @if let Some(dilation) = fidelity.suggested_dilation {
+        @if result.cables.contains_key("attached") {
+            b { "Again on a quieter host" } ": the clock of hosts cannot be slowed."
+        } @else if let Some(dilation) = fidelity.suggested_dilation {
             b { "At " (number::grouped(dilation)) "× it should hold: " }
             code { "pausebed run … --dilate " (dilation) }
             ". Or " code { "--pace exact" } ", which needs no quiet host."

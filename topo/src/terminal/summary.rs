@@ -49,14 +49,21 @@ pub fn text(experiment: &Experiment) -> String {
     lines.extend(experiment.outcome.reasons.iter().map(|reason| format!("  ◐ {reason}")));
     let is_inconclusive = result.verdict == Verdict::Inconclusive;
     let again = result.fidelity.suggested_dilation.filter(|_| is_inconclusive);
-    let text = |by| format!("  again with --dilate {by}, which should hold on this host");
-    lines.extend(again.map(text));
-    let exact = "  again with --pace exact, which needs no quiet host";
-    let has_promises = !result.cables.contains_key("attached");
-    lines.extend(again.filter(|_| has_promises).map(|_| exact.to_owned()));
+    lines.extend(again.into_iter().flat_map(|by| again_with(result, by)));
     let failed = result.expectations.iter().filter(|e| e.verdict == Verdict::Fail);
     lines.extend(failed.map(|failed| format!("  ✕ {}", failure(experiment, failed))));
     lines.join("\n") + "\n"
+}
+
+/// What to do after an inconclusive run, for which a dilation is suggested.
+fn again_with(result: &RunResult, dilation: u64) -> Vec<String> {
+    if result.cables.contains_key("attached") {
+        return vec!["  again on a quieter host: the clock of hosts cannot be slowed".to_owned()];
+    }
+    vec![
+        format!("  again with --dilate {dilation}, which should hold on this host"),
+        "  again with --pace exact, which needs no quiet host".to_owned(),
+    ]
 }
 
 /// Where the clock of a live run was stretched because the host fell behind.
