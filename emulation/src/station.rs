@@ -104,9 +104,8 @@ fn depart<C: Cable>(
     send: &mut impl FnMut(&C, Frame, Instant),
 ) {
     let Departure { port, frame, at } = departure;
-    // A device may name an instant that has passed, as if it had been asked in time. Neither a neighbour that runs in
-    // another thread nor one in another process can go back to it.
-    let at = at.max(now);
+    // Neither a neighbour that runs in another thread nor one in another process can go back.
+    assert!(at >= now, "node {node} names a departure at {at:?}, before {now:?}");
     if inputs.watched[port.index()] {
         let direction = Direction::Tx;
         let passage = Passage { device: node, port, direction, at, handled: now };

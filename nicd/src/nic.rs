@@ -166,6 +166,15 @@ impl Nic {
     fn data_lanes(&self) -> impl Iterator<Item = VirtualLane> + use<> {
         (0..self.port.data_lanes()).map(VirtualLane::truncate)
     }
+
+    /// [`Device::poll_transmit`] without a host.
+    fn poll_transmit_alone(&mut self, now: Instant) -> Option<Departure> {
+        let (adapter, pool) = (&mut self.adapter, &mut self.link_packets);
+        match self.port.poll_transmit(adapter, pool, now, &mut self.events)? {
+            Transmission::Control(departure) => Some(departure),
+            Transmission::Granted(grant) => Some(self.adapter.transmit(grant)),
+        }
+    }
 }
 
 impl Device for Nic {
@@ -212,14 +221,13 @@ impl Device for Nic {
         }
         self.catch_up(now);
         self.has_unsent_arrivals = false;
-        if self.host.is_some() {
-            return self.poll_transmit_with_host(now);
-        }
-        let (adapter, pool) = (&mut self.adapter, &mut self.link_packets);
-        match self.port.poll_transmit(adapter, pool, now, &mut self.events)? {
-            Transmission::Control(departure) => Some(departure),
-            Transmission::Granted(grant) => Some(self.adapter.transmit(grant)),
-        }
+        let departure = match self.host {
+            Some(_) => self.poll_transmit_with_host(now),
+            None => self.poll_transmit_alone(now),
+        }?;
+        // A notification or timer that raises a rate may permit a frame since some instant in the past. The line counts from
+        // there, and pacing with it, but no frame leaves before the step that permits it.
+        Some(Departure { at: departure.at.max(now), ..departure })
     }
 
     fn poll_timeout(&self) -> Option<Instant> {

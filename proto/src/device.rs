@@ -28,7 +28,7 @@ pub struct Departure {
     pub port: PortNumber,
     /// The frame.
     pub frame: Frame,
-    /// When its last bit leaves.
+    /// When its last bit leaves; not before the `now` of the call that returns the departure.
     pub at: Instant,
 }
 

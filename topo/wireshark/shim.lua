@@ -3,7 +3,10 @@
 
 local SHIM_ETHERTYPE, SHIM_OCTETS, SHIM_VERSION = 0x88b5, 32, 1
 local SHIM_MAGIC = "pbed"
-local KINDS = { [1] = "InfiniBand packet", [2] = "InfiniBand link packet", [3] = "Ethernet frame" }
+local KINDS = {
+  [1] = "InfiniBand packet", [2] = "InfiniBand link packet", [3] = "Ethernet frame", [4] = "Promise",
+}
+local PROMISE, PROMISE_OCTETS = 4, 48
 
 local shim, add_shim = declare("shim", "pausebed cable", {
   { "magic", "Magic", ftypes.STRING, 0, 4, base.ASCII },
@@ -18,14 +21,28 @@ local shim, add_shim = declare("shim", "pausebed cable", {
   { "stamp", "Stamp, in ps of fabric time", ftypes.UINT64, 24, 8, base.DEC },
 })
 
+-- The body of a promise. Its shim has the sending process in `link` and the promised instant in `stamp`.
+local promise, add_promise = declare("promise", "pausebed promise", {
+  { "secret", "Secret of the run", ftypes.BYTES, 0, 16 },
+  { "number", "Number of the datagram", ftypes.UINT64, 16, 8, base.DEC },
+  { "complete", "Received in full, up to", ftypes.UINT64, 24, 8, base.DEC },
+  { "frames", "Frames so far", ftypes.UINT64, 32, 8, base.DEC },
+})
+
 local shim_unknown = wrong(shim, "unknown", "No record of this version, or cut off", "MALFORMED")
 shim.experts = { shim_unknown }
+
+function promise.dissector(tvb, _, tree)
+  add_promise(tree:add(promise, tvb(0, PROMISE_OCTETS)), tvb, 0)
+  return PROMISE_OCTETS
+end
 
 -- The dissector and the CRC check of each kind of frame.
 local READERS = {
   [1] = { infiniband, check_infiniband },
   [2] = { Dissector.get("pausebed.link"), check_link_packet },
   [3] = { Dissector.get("eth_withoutfcs"), check_ethernet },
+  [PROMISE] = { promise.dissector },
 }
 
 -- True if a record of this version begins at `at`.
@@ -41,8 +58,8 @@ local function dissect_record(tvb, pinfo, tree, at)
   local begin = at + SHIM_OCTETS
   local present = math.min(length, tvb:len() - begin)
   local title = string.format(
-    "Cable, link %d, %s, sequence %d", tvb(at + 8, 4):uint(), KINDS[kind] or "unknown kind",
-    tvb(at + 16, 4):uint())
+    "Cable, %s %d, %s, sequence %d", kind == PROMISE and "process" or "link", tvb(at + 8, 4):uint(),
+    KINDS[kind] or "unknown kind", tvb(at + 16, 4):uint())
   local branch = tree:add(shim, tvb(at, SHIM_OCTETS), title)
   add_shim(branch, tvb, at)
   if not READERS[kind] or length > tvb:reported_len() - begin then

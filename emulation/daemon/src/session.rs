@@ -157,15 +157,12 @@ fn converse(
     let mut has_reported = false;
     loop {
         let message = match events.recv().expect("this function holds a sender") {
-            SessionEvent::Command(ToDaemon::Stop) if idle.is_some() => {
-                return Err(out_of_order("stop before the start"));
+            SessionEvent::Command(ToDaemon::Stop | ToDaemon::ChangeClock(_)) if idle.is_some() => {
+                return Err(out_of_order("a command before the start"));
             }
             SessionEvent::Command(ToDaemon::Stop) => {
                 stop.store(true, Ordering::Relaxed);
                 continue;
-            }
-            SessionEvent::Command(ToDaemon::ChangeClock(_)) if idle.is_some() => {
-                return Err(out_of_order("a change of the clock before the start"));
             }
             SessionEvent::Command(ToDaemon::ChangeClock(change)) => {
                 // After the end of the run there is no receiver, and nothing left to change.

@@ -1,6 +1,6 @@
 //! The promise: the record of 80 octets that begins every datagram of a channel.
 //!
-//! It has the layout of the shim ([`crate::cable::shim`]) with [`KIND`] as its kind, and a body behind it. All numbers are
+//! It has the layout of the shim ([`crate::cable::shim`]) with [`Promise::KIND`] as its kind, and a body behind it. All numbers are
 //! big endian.
 //!
 //! ```text
@@ -24,8 +24,6 @@ use crate::cable::shim::{MAGIC, VERSION};
 use proto::units::Instant;
 use serde::{Deserialize, Serialize};
 
-/// The record kind, beside those of frames.
-pub const KIND: u8 = 4;
 /// Octets of the shim's layout.
 const HEAD: usize = 32;
 /// Octets behind it.
@@ -84,6 +82,8 @@ pub enum PromiseError {
 }
 
 impl Promise {
+    /// The record kind, beside those of frames.
+    pub const KIND: u8 = 4;
     /// Octets of the record.
     pub const LENGTH: usize = HEAD + BODY;
     /// Flag: this datagram has no number, no frames and no new promise.
@@ -100,7 +100,7 @@ impl Promise {
             at += part.len();
         };
         put(&MAGIC);
-        put(&[VERSION, KIND, self.flags, 0]);
+        put(&[VERSION, Promise::KIND, self.flags, 0]);
         put(&self.sender.to_be_bytes());
         put(&self.epoch.to_be_bytes());
         put(&(self.number as u32).to_be_bytes());
@@ -128,7 +128,7 @@ impl Promise {
         if head[4] != VERSION {
             return Err(PromiseError::Version(head[4]));
         }
-        if head[5] != KIND {
+        if head[5] != Promise::KIND {
             return Err(PromiseError::Kind);
         }
         if short(20) as usize != BODY {

@@ -4,6 +4,7 @@
 use super::{roce, tshark};
 use bytes::BytesMut;
 use emulation::cable::shim::{SendingEnd, Shim};
+use emulation::exact::{Promise, Secret};
 use proto::frame::FrameKind;
 use proto::ids::{Priority, VirtualLane, VlanId};
 use proto::random::Random;
@@ -443,6 +444,36 @@ fn shim_records_are_dissected_in_udp_and_behind_an_ethertype() {
     for row in home.fields(&file, &names).expect("the program started before") {
         assert_eq!(row[2..5], ["1,0", "1", "1"]);
     }
+}
+
+#[test]
+fn a_promise_is_dissected_before_the_frames_behind_it() {
+    let promise = Promise {
+        flags: 0,
+        sender: 3,
+        epoch: 6,
+        secret: Secret::new([0xab; 16]),
+        until: Instant::from_ps(2_000_000),
+        number: 70_000,
+        complete: 69_998,
+        frames: 9,
+    };
+    let records = [&promise.emit()[..], &records()].concat();
+    let names = [
+        "pausebed.shim.kind",
+        "pausebed.shim.link",
+        "pausebed.shim.stamp",
+        "pausebed.promise.secret",
+        "pausebed.promise.number",
+        "pausebed.promise.complete",
+        "pausebed.promise.frames",
+    ];
+    let home = Home::new();
+    let file = home.capture(&[(FrameKind::Ethernet, datagram(&records))]);
+    let Some(rows) = clean(&home, &file, &names) else { return };
+    let secret = "ab".repeat(16);
+    let stamps = "2000000,1000000,1000000,1000000";
+    assert_eq!(rows[0], ["4,1,2,3", "3,5,5,5", stamps, &secret, "70000", "69998", "9"]);
 }
 
 #[test]

@@ -147,6 +147,14 @@ headers! {
         "length" 32 = auto,
         "stamp" 64 = 0,
     }
+
+    /// The body of a promise, behind a shim whose `link` is the sending process, whose `sequence` the low bits of `number`,
+    /// and whose `stamp` the instant promised. Source: `emulation::exact::promise`.
+    PROMISE "promise" "promise" 48 {
+        "secret_high" 64 as Wide, "secret_low" 64 as Wide,
+        "number" 64, "complete" 64, "frames" 64,
+        "reserved64" 64 = 0,
+    }
 }
 
 /// The tables of extended transport headers, in the order of `ExtendedHeader::ALL`.

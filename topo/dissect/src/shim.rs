@@ -1,14 +1,16 @@
-//! The shim of this project's cables: records of a header and a frame, in UDP or behind an EtherType.
+//! The shim of this project's cables: records of a header and a frame, in UDP or behind an EtherType. With exact pace the
+//! first record of a datagram is a promise.
 //!
-//! The layout is that of `emulation::cable::shim`; a test checks that both agree.
+//! The layouts are those of `emulation::cable::shim` and `emulation::exact`; tests check that they agree.
 
 use super::body::Body;
-use super::headers::SHIM;
+use super::headers::{PROMISE, SHIM};
 use super::object::{Fault, Object};
 use super::part::{Fcs, Part, Rules};
 use super::sink::{Sink, wrong};
 use super::{decode_part, encode_frame};
 use emulation::cable::shim::{MAGIC, VERSION};
+use emulation::exact::Promise;
 use proto::technology::Technology;
 
 /// True if a shim begins here.
@@ -64,8 +66,10 @@ impl Body for Records {
         for mut record in object.list("shim")?.unwrap_or_default() {
             let shim = record.fields(&SHIM, out)?;
             let begin = out.len();
-            if let Some(frame) = record.object("frame")? {
-                encode_frame(frame, out)?;
+            match record.object("frame")? {
+                Some(frame) if frame.has("promise") => encode_promise(frame, out)?,
+                Some(frame) => encode_frame(frame, out)?,
+                None => {}
             }
             record.finish()?;
             let length = out.len() - begin;
@@ -73,6 +77,13 @@ impl Body for Records {
         }
         object.append_rest(out).map(drop)
     }
+}
+
+fn encode_promise(mut frame: Object, out: &mut Vec<u8>) -> Result<(), Fault> {
+    frame.ignore(&["length"]);
+    frame.header(&PROMISE, out)?;
+    frame.append_rest(out)?;
+    frame.finish()
 }
 
 fn decode_wrapped(sink: &mut dyn Sink, kind: u8, frame: &[u8], said: usize, outer: Part<'_>) {
@@ -87,6 +98,10 @@ fn decode_wrapped(sink: &mut dyn Sink, kind: u8, frame: &[u8], said: usize, oute
     match kind {
         1 | 2 => decode_part(sink, Technology::Infiniband, inner),
         3 => decode_part(sink, Technology::Ethernet, inner),
+        Promise::KIND => {
+            let rest = inner.header(sink, &PROMISE).filter(|rest| rest.len() > 0);
+            rest.into_iter().for_each(|rest| sink.octets("payload", rest.octets()));
+        }
         _ => {
             wrong!(sink, "shim.kind {kind} is not known");
             sink.octets("payload", frame);

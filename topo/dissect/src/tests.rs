@@ -4,6 +4,7 @@ use super::*;
 use crate::json::JsonSink;
 use bytes::BytesMut;
 use emulation::cable::shim::{SendingEnd, Shim};
+use emulation::exact::{Promise, Secret};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proto::frame::FrameKind;
@@ -363,6 +364,30 @@ proptest! {
         assert_identity(Technology::Ethernet, &frame);
         let cut = &frame[..frame.len() - 5];
         assert_identity(Technology::Ethernet, cut);
+    }
+
+    #[test]
+    fn promises_come_back(octets: [u8; 16], until: u64, number: u64, frames: u64, cut in 0usize..40) {
+        let promise = Promise {
+            flags: Promise::ASKS,
+            sender: 7,
+            epoch: 5,
+            secret: Secret::new(octets),
+            until: Instant::from_ps(until),
+            number,
+            complete: 3,
+            frames,
+        };
+        let frame = [&[2; 12], &[0x88, 0xb5][..], &promise.emit()].concat();
+        let told = json(Technology::Ethernet, &frame);
+        let record = &told["shim"][0];
+        prop_assert_eq!((&record["kind"], &record["link"]), (&Value::from(4), &Value::from(7)));
+        prop_assert_eq!(&record["stamp"], &Value::from(until));
+        let body = &record["frame"]["promise"];
+        prop_assert_eq!((&body["number"], &body["frames"]), (&Value::from(number), &Value::from(frames)));
+        prop_assert_eq!(told.get("wrong"), None);
+        assert_identity(Technology::Ethernet, &frame);
+        assert_identity(Technology::Ethernet, &frame[..frame.len() - cut]);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use emulation::recorder::snapshot::BinSnapshot;
 use proto::units::{Duration, Instant};
 use results::run_directory::FidelityBin;
 use results::run_directory::hosts::HostRun;
-use results::run_directory::result::{ClockPiece, Fidelity, OnCables};
+use results::run_directory::result::{ClockPieces, Fidelity, OnCables};
 use scenario::Scenario;
 use scenario::render::Lab;
 use scenario::run::{Backend, Pace};
@@ -134,7 +134,7 @@ pub struct Outcome {
     /// Wall time over fabric time at the start; none on the virtual clock.
     pub dilation: Option<u64>,
     /// The pieces of the clock; empty if it never changed.
-    pub pieces: Vec<ClockPiece>,
+    pub pieces: ClockPieces,
     /// Frames of any kind that crossed a link.
     pub frame_hops: u64,
     /// Wall time of the run itself.

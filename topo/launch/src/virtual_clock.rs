@@ -10,7 +10,7 @@ use emulation::simulator::Simulator;
 use nicd::nic::Nic;
 use proto::counters::{DropReason, Drops};
 use proto::device::Device;
-use results::run_directory::result::{Fidelity, OnCables};
+use results::run_directory::result::{ClockPieces, Fidelity, OnCables};
 use scenario::render::Lab;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -73,7 +73,7 @@ pub fn run(job: &Job<'_>, progress: &mut dyn FnMut(Progress)) -> Result<Outcome,
             ("udp".to_owned(), 0),
         ]),
         dilation: None,
-        pieces: Vec::new(),
+        pieces: ClockPieces::default(),
         frame_hops: tally.frame_hops,
         wall_seconds: stopwatch.seconds(),
         cpu_seconds: stopwatch.seconds(),

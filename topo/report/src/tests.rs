@@ -530,6 +530,22 @@ fn an_inconclusive_run_is_neither_green_nor_red() {
 }
 
 #[test]
+fn where_the_clock_was_stretched_is_a_lane() {
+    let folder = run(&scenario("a test", "none"));
+    let before = page(folder.path(), None).expect("all files are there");
+    assert!(!before.contains("stretched"));
+    let pieces = r#"[{"from_ps": 0, "dilation": 1000}, {"from_ps": 2000000, "dilation": 4000}]"#;
+    let stretched = format!("\"dilation\": 1000,\n  \"pace\": \"wall\",\n  \"pieces\": {pieces}");
+    change(folder.path(), "run.json", "\"dilation\": null", &stretched);
+    let page = page(folder.path(), None).expect("all files are there");
+    for part in
+        [">clock stretched, a test<", "clock stretched up to 4.0×", "once the clock was stretched"]
+    {
+        assert!(page.contains(part), "{part}");
+    }
+}
+
+#[test]
 fn a_failed_run_opens_with_its_worst_miss() {
     let text = scenario("a test", "none").replace("min = 0.9\n", "min = 1.5\n");
     let folder = run(&text);

@@ -21,7 +21,7 @@ pub fn top(facts: &Facts<'_>) -> Markup {
         (None, dilation) => {
             html! {
                 (result.backend) ", dilated " b { (number::grouped(dilation.unwrap_or(1))) "×" }
-                @if let Some((_, greatest)) = result.stretched() { ", at most " b { (number::grouped(greatest)) "×" } }
+                @if let Some((_, greatest)) = result.pieces.stretched() { ", at most " b { (number::grouped(greatest)) "×" } }
             }
         }
     };
@@ -113,7 +113,7 @@ fn lede(facts: &Facts<'_>) -> Markup {
             }
             Some(_) => {
                 b { "This host kept up" }
-                @if result.stretched().is_some() { " once the clock was stretched" }
+                @if result.pieces.stretched().is_some() { " once the clock was stretched" }
                 ", so the result counts."
             }
         }
@@ -300,7 +300,7 @@ fn fidelity(facts: &Facts<'_>) -> Markup {
             }
             p {
                 "limit " (format!("{LATE_LIMIT:.2}")) "; " (number::count(fidelity.transport_lost, "frame", "frames")) " lost by sockets"
-                @if let Some((start, greatest)) = run.result.stretched() {
+                @if let Some((start, greatest)) = run.result.pieces.stretched() {
                     "; clock stretched up to " (format!("{:.1}", greatest as f64 / start.max(1) as f64)) "×"
                 }
             }

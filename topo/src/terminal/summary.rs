@@ -68,12 +68,12 @@ fn again_with(result: &RunResult, dilation: u64) -> Vec<String> {
 
 /// Where the clock of a live run was stretched because the host fell behind.
 fn stretched(result: &RunResult) -> Option<String> {
-    result.stretched()?;
+    result.pieces.stretched()?;
     let tau_ps = result.tau_ps.max(1);
     let step = |piece: &ClockPiece| format!("{}× at {} τ", piece.dilation, piece.from_ps / tau_ps);
-    let changes = result.pieces.iter().skip(1);
+    let changes = result.pieces.0.iter().skip(1);
     let mut steps: Vec<String> = changes.take(CHANGES).map(step).collect();
-    let more = result.pieces.len() - 1 - steps.len();
+    let more = result.pieces.0.len() - 1 - steps.len();
     steps.extend((more > 0).then(|| format!("{more} more changes")));
     Some(format!("  stretched  the host fell behind: {}", steps.join(", ")))
 }
@@ -146,7 +146,7 @@ fn host(experiment: &Experiment) -> String {
                 None => "ports without a rate, where nothing is late (".to_owned(),
             };
             let (backend, lost) = (&result.backend, fidelity.transport_lost);
-            let most = result.stretched().map(|(_, greatest)| format!(" to {greatest}"));
+            let most = result.pieces.stretched().map(|(_, greatest)| format!(" to {greatest}"));
             format!("{backend}, {dilation}{}× slowed, {late}{lost} lost)", most.unwrap_or_default())
         }
     }

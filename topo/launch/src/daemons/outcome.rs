@@ -14,7 +14,7 @@ use emulation::timer::Priority;
 use emulation::wiring::LinkWiring;
 use proto::frame::Frame;
 use results::run_directory::FidelityBin;
-use results::run_directory::result::{ClockPiece, Fidelity, OnCables};
+use results::run_directory::result::{ClockPieces, Fidelity, OnCables};
 use scenario::run::{Cables, Pace};
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
@@ -68,11 +68,7 @@ fn outcome(
         on_cables: cables_of(job, &reports),
         cables: cables(session, job),
         dilation: pieces.first().map(|piece| piece.dilation.get()),
-        pieces: if pieces.len() > 1 {
-            pieces.iter().map(ClockPiece::of).collect()
-        } else {
-            Vec::new()
-        },
+        pieces: ClockPieces::of(pieces),
         frame_hops: reports.iter().map(|report| report.departures).sum(),
         wall_seconds,
         cpu_seconds: reports.iter().map(|report| report.cpu_ns as f64 / 1e9).sum(),

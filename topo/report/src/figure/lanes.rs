@@ -110,10 +110,10 @@ pub fn all<'a>(facts: &'a Facts<'a>) -> Lanes<'a> {
 
 /// Where the host fell behind and the clock of a live run was stretched, by how many times.
 fn stretched<'a>(side: &'a Side<'a>) -> Option<Strip<'a>> {
-    let (start, greatest) = side.run.result.stretched()?;
+    let (start, greatest) = side.run.result.pieces.stretched()?;
     let by = |bin| {
         let middle_ps = side.run.middle(bin) * side.run.tau_ps();
-        Some(side.run.result.stretch_at(middle_ps as u64)).filter(|by| *by != 1.0)
+        Some(side.run.result.pieces.stretch_at(middle_ps as u64)).filter(|by| *by != 1.0)
     };
     let by = (0..side.run.bins).map(|bin| by(bin).unwrap_or(f64::NAN)).collect();
     let most = greatest as f64 / start.max(1) as f64;

@@ -1,6 +1,5 @@
 //! The pieces of a live run's clock, which elastic pace stretches.
 
-use super::result::RunResult;
 use emulation::clock::Piece;
 use serde::{Deserialize, Serialize};
 
@@ -20,19 +19,35 @@ impl ClockPiece {
     }
 }
 
-impl RunResult {
-    /// The dilation of the start and the greatest, if a live run stretched its clock.
+/// The pieces of a run, ascending; none if its clock never changed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ClockPieces(pub Vec<ClockPiece>);
+
+impl ClockPieces {
+    /// Of the pieces of a clock.
+    pub fn of(pieces: &[Piece]) -> ClockPieces {
+        let is_one = pieces.len() <= 1;
+        ClockPieces(if is_one { Vec::new() } else { pieces.iter().map(ClockPiece::of).collect() })
+    }
+
+    /// Whether the clock never changed.
+    pub const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The dilation of the start and the greatest, if the clock was stretched.
     pub fn stretched(&self) -> Option<(u64, u64)> {
-        let greatest = self.pieces.iter().map(|piece| piece.dilation).max()?;
-        Some((self.dilation?, greatest))
+        let greatest = self.0.iter().map(|piece| piece.dilation).max()?;
+        Some((self.0.first()?.dilation, greatest))
     }
 
     /// The dilation in force at an instant, as a multiple of that of the start; 1 if the clock was never stretched.
     pub fn stretch_at(&self, t_ps: u64) -> f64 {
-        let piece = self.pieces.iter().rev().find(|piece| piece.from_ps <= t_ps);
-        match (piece, self.dilation) {
-            (Some(piece), Some(dilation)) => piece.dilation as f64 / dilation.max(1) as f64,
-            _ => 1.0,
-        }
+        let in_force = self.0.iter().rev().find(|piece| piece.from_ps <= t_ps);
+        let multiple = |piece: &ClockPiece, start: &ClockPiece| {
+            piece.dilation as f64 / start.dilation.max(1) as f64
+        };
+        in_force.zip(self.0.first()).map_or(1.0, |(piece, start)| multiple(piece, start))
     }
 }

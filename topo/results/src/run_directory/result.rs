@@ -1,7 +1,7 @@
 //! `run.json`: the verdict and everything that leads to it (docs/spec/design.md 5).
 
 use crate::latencies::Latencies;
-pub use crate::run_directory::clock::ClockPiece;
+pub use crate::run_directory::clock::{ClockPiece, ClockPieces};
 pub use crate::run_directory::conservation::{Conservation, OnCables};
 use crate::run_directory::hosts::HostLine;
 use crate::run_directory::{FileSummary, WriteError};
@@ -41,8 +41,8 @@ pub struct RunResult {
     /// Wall time over fabric time, at the start if it changed; null on the virtual clock and with exact pace.
     pub dilation: Option<u64>,
     /// The pieces of the clock, if a run with `dilate = "auto"` fell behind and stretched it; left out otherwise.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub pieces: Vec<ClockPiece>,
+    #[serde(default, skip_serializing_if = "ClockPieces::is_empty")]
+    pub pieces: ClockPieces,
     /// What a live run followed: `wall`, or `exact` if it equals a run of the virtual clock; left out on that clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pace: Option<String>,

@@ -2,7 +2,8 @@
 
 use super::junit;
 use super::result::{
-    Conservation, Fidelity, GridSummary, Host, OnCables, RunResult, completion, flat, verdict,
+    ClockPiece, ClockPieces, Conservation, Fidelity, GridSummary, Host, OnCables, RunResult,
+    completion, flat, verdict,
 };
 use super::*;
 use crate::evaluate::{RunData, evaluate};
@@ -216,6 +217,7 @@ fn result(judged: Vec<Judgement>, fidelity: Fidelity) -> RunResult {
         seed: 7,
         backend: "virtual".to_owned(),
         dilation: None,
+        pieces: ClockPieces::default(),
         scheme: "none".to_owned(),
         verdict: verdict(&fidelity, &judged),
         measures: flat(&measures),
@@ -280,6 +282,18 @@ fn run_json_has_the_fields_of_the_design_in_their_order() {
     assert_eq!((back.grid.dt_ps, back.grid.bins), (1_000, 3));
     let hot = &back.completion["hot"];
     assert_eq!((hot.messages, hot.unfinished, hot.quantiles_ns["p50"]), (4, 3, 10));
+}
+
+#[test]
+fn the_pieces_of_a_stretched_clock_say_how_far_it_was_stretched() {
+    let never = ClockPieces::default();
+    assert_eq!((never.stretched(), never.stretch_at(5)), (None, 1.0));
+    let piece = |from_ps, dilation| ClockPiece { from_ps, dilation };
+    let pieces = ClockPieces(vec![piece(0, 1000), piece(100, 4000), piece(200, 3000)]);
+    assert_eq!(pieces.stretched(), Some((1000, 4000)));
+    assert_eq!([99, 100, 200].map(|t_ps| pieces.stretch_at(t_ps)), [1.0, 4.0, 3.0]);
+    let text = serde_json::to_string(&pieces).expect("it can be written");
+    assert!(text.starts_with(r#"[{"from_ps":0,"dilation":1000},"#), "{text}");
 }
 
 #[test]

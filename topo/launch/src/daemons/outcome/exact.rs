@@ -7,7 +7,7 @@ use crate::error::OrHost;
 use crate::{Job, LaunchError, Outcome};
 use emulation::driver::Report;
 use emulation::recorder::Recording;
-use results::run_directory::result::Fidelity;
+use results::run_directory::result::{ClockPieces, Fidelity};
 
 /// The outcome, which is that of the virtual clock but for how it came about.
 pub(super) fn outcome(
@@ -34,7 +34,7 @@ pub(super) fn outcome(
         on_cables: cables_of(job, &reports),
         cables: cables(session, job),
         dilation: None,
-        pieces: Vec::new(),
+        pieces: ClockPieces::default(),
         frame_hops: reports.iter().map(|report| report.departures).sum(),
         wall_seconds: wall_ns as f64 / 1e9,
         cpu_seconds: reports.iter().map(|report| report.cpu_ns as f64 / 1e9).sum(),
