@@ -134,6 +134,24 @@ mod tests {
     }
 
     #[test]
+    fn an_ordinary_thread_asks_for_short_slices_and_keeps_its_nice_value() {
+        let read = || {
+            // SAFETY: all octets zero is a value of this plain struct; the call writes at most its size.
+            let mut got: libc::sched_attr = unsafe { std::mem::zeroed() };
+            let size = size_of::<libc::sched_attr>();
+            // SAFETY: as above; 0 is the calling thread.
+            unsafe { libc::syscall(libc::SYS_sched_getattr, 0, &raw mut got, size, 0) };
+            got
+        };
+        let ordinary = || (prepare_thread(false), read());
+        let (priority, got) = std::thread::spawn(ordinary).join().expect("no panic");
+        assert_eq!(got.sched_policy, libc::SCHED_OTHER as u32);
+        // Kernels before 6.12 report none.
+        assert!([0, SLICE_NS].contains(&got.sched_runtime), "{}", got.sched_runtime);
+        assert!(priority != Priority::Nice || got.sched_nice == -20);
+    }
+
+    #[test]
     fn a_readable_socket_ends_the_wait() {
         let (ours, theirs) = std::os::unix::net::UnixDatagram::pair().expect("a socket pair");
         theirs.send(b"x").expect("room for one octet");

@@ -135,7 +135,8 @@ impl Load {
 /// A small run whose switches stand still for a quarter of its first second, again and again.
 fn hampered(words: &[&str]) -> Ended {
     let file = in_repository("tests/tests/live/scenario.toml");
-    let words = [&["--set", "run.duration=\"450 mtu\""], words].concat();
+    let words =
+        [&["--set", "run.duration=\"700 mtu\"", "--set", "run.realtime=false"], words].concat();
     let running = Running::start(&file, &words);
     let daemons = running.daemons(2);
     let switches = daemons.iter().find(|daemon| daemon.is_switchd()).expect("one hosts switches");

@@ -216,7 +216,7 @@ pub(super) fn counters(record: &RunRecord<'_>, out: &mut super::Sealed) -> io::R
 
 /// `fidelity.csv`.
 pub(super) fn fidelity(record: &RunRecord<'_>, out: &mut super::Sealed) -> io::Result<u64> {
-    let columns = "t_ps dt_ps worker wall_ns departures late_ps_p50 late_ps_p99 late_ps_max lost cpu_permille";
+    let columns = "t_ps dt_ps worker wall_ns departures late_ps_p50 late_ps_p99 late_ps_max lost cpu_permille dilation";
     let mut table = Table::new(out, columns.split(' '))?;
     let mut rows: Vec<_> = record.fidelity.iter().collect();
     rows.sort_by_key(|row| (row.t_ps, row.worker));

@@ -89,7 +89,7 @@ fn the_tables_are_these_to_the_octet() {
     );
     assert_eq!(
         files["fidelity.csv"],
-        "t_ps,dt_ps,worker,wall_ns,departures,late_ps_p50,late_ps_p99,late_ps_max,lost,cpu_permille\n"
+        "t_ps,dt_ps,worker,wall_ns,departures,late_ps_p50,late_ps_p99,late_ps_max,lost,cpu_permille,dilation\n"
     );
 }
 
