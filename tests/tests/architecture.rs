@@ -147,8 +147,10 @@ const CRATES: &[(&str, &str, &[&str])] = &[
             "nicd",
             "scenario",
             "results",
+            "host",
             "launch",
             "testbed",
+            "verbs",
         ],
     ),
     (

@@ -11,7 +11,7 @@ use netlink_packet_core::{
 };
 use netlink_packet_route::address::{AddressAttribute, AddressHeaderFlags, AddressMessage};
 use netlink_packet_route::link::{
-    InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkInfo, LinkMessage,
+    InfoBridge, InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkInfo, LinkMessage,
 };
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
@@ -95,9 +95,48 @@ impl Interfaces {
         self.ask(RouteNetlinkMessage::SetLink(message), 0)
     }
 
+    /// Creates a bridge, switched off, without spanning tree.
+    ///
+    /// # Errors
+    /// Those of the kernel; EPERM without `CAP_NET_ADMIN`.
+    pub fn make_bridge(&self, name: &str) -> io::Result<()> {
+        let mut message = LinkMessage::default();
+        message.attributes.push(LinkAttribute::IfName(name.to_owned()));
+        message.attributes.push(LinkAttribute::LinkInfo(vec![LinkInfo::Kind(InfoKind::Bridge)]));
+        self.ask(RouteNetlinkMessage::NewLink(message), NLM_F_CREATE | NLM_F_EXCL)
+    }
+
+    /// Sets how long the bridge `name` keeps a silent address, in hundredths of a second (USER_HZ).
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    pub fn set_ageing(&self, name: &str, hundredths: u64) -> io::Result<()> {
+        let ageing = InfoBridge::AgeingTime(u32::try_from(hundredths).unwrap_or(u32::MAX));
+        let mut message = LinkMessage::default();
+        message.attributes.push(LinkAttribute::IfName(name.to_owned()));
+        message.attributes.push(LinkAttribute::LinkInfo(vec![
+            LinkInfo::Kind(InfoKind::Bridge),
+            LinkInfo::Data(InfoData::Bridge(vec![ageing])),
+        ]));
+        self.ask(RouteNetlinkMessage::NewLink(message), 0)
+    }
+
+    /// Makes the interface `name` a port of the bridge with this index.
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    pub fn set_controller(&self, name: &str, bridge: u32) -> io::Result<()> {
+        let mut message = LinkMessage::default();
+        message.attributes.push(LinkAttribute::IfName(name.to_owned()));
+        message.attributes.push(LinkAttribute::Controller(bridge));
+        self.ask(RouteNetlinkMessage::SetLink(message), 0)
+    }
+
     /// Changes the MTU of the interface `name`, in octets.
-    #[cfg(test)]
-    pub(crate) fn set_mtu(&self, name: &str, mtu: u32) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    pub fn set_mtu(&self, name: &str, mtu: u32) -> io::Result<()> {
         let mut message = LinkMessage::default();
         message.attributes.push(LinkAttribute::IfName(name.to_owned()));
         message.attributes.push(LinkAttribute::Mtu(mtu));

@@ -140,17 +140,24 @@ impl Worker {
         true
     }
 
+    /// Advances to the present, at most to the next step. A timer that an order sets would otherwise count from the last
+    /// step, which may be long ago.
+    fn present(&mut self) -> Instant {
+        self.now = self.now.max(self.run.clock.now().min(self.next_instant()));
+        self.now
+    }
+
     fn ask_agent(&mut self, device: usize, lines: &[String]) -> Option<Vec<String>> {
-        let now = self.now;
+        let now = self.present();
         let answers = lines.iter().map(|line| self.run.devices[device].answer(line, now)).collect();
         self.collect_outputs(device);
         answers
     }
 
     fn let_post(&mut self, item: Option<&str>, on: bool) -> usize {
-        let mut affected = 0;
+        let (mut affected, now) = (0, self.present());
         for device in 0..self.run.devices.len() {
-            if self.run.devices[device].let_post(item, on, self.now) {
+            if self.run.devices[device].let_post(item, on, now) {
                 affected += 1;
                 self.collect_outputs(device);
             }

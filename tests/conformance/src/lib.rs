@@ -34,6 +34,7 @@
 
 pub mod case;
 pub mod cases;
+pub mod dut;
 pub mod ethernet;
 pub mod fabric;
 mod odd;

@@ -6,6 +6,7 @@ mod error;
 pub mod exec;
 pub mod image;
 pub mod interface;
+pub mod local;
 pub mod namespace;
 mod process;
 pub mod running;

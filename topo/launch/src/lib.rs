@@ -39,7 +39,7 @@ mod processes;
 pub mod programs;
 mod remote;
 pub mod replay;
-mod scratch;
+pub mod scratch;
 mod udp;
 pub mod virtual_clock;
 

@@ -52,6 +52,7 @@ pub(crate) fn record(lab: &str) -> LabRecord {
         lab: lab.to_owned(),
         owner,
         starter: owner,
+        is_tied: false,
         stage: Stage::Up,
         sets: Vec::new(),
         backend: "udp".to_owned(),

@@ -1,5 +1,7 @@
 //! `pausebed check`: runs conformance cases and prints the verdict of each.
 
+mod device;
+
 use crate::exit::{Exit, Failure, Outcome as Ended};
 use crate::terminal::progress::spinner;
 use conformance::case::{Case, Level};
@@ -34,6 +36,8 @@ pub(super) struct Options {
     /// Print one JSON document instead of lines
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    device: device::Options,
 }
 
 fn level(text: &str) -> Result<Level, String> {
@@ -47,6 +51,9 @@ fn level(text: &str) -> Result<Level, String> {
 
 /// Runs the command.
 pub(super) fn run(options: &Options) -> Ended {
+    if let Some(ended) = device::run(options) {
+        return ended;
+    }
     let selection = Selection { names: options.names.clone(), levels: options.level.clone() };
     let chosen = selection.runs().map_err(|unknown| {
         let hint = "pausebed check --list shows all";

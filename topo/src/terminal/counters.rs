@@ -201,6 +201,7 @@ mod tests {
             lab: "x".into(),
             owner: ProcessIdentity { process: 1, began: 1 },
             starter: ProcessIdentity { process: 1, began: 1 },
+            is_tied: false,
             stage: Stage::Up,
             sets: Vec::new(),
             backend: "udp".into(),

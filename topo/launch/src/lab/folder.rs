@@ -55,6 +55,9 @@ pub struct LabRecord {
     pub owner: ProcessIdentity,
     /// The process that started it and waits until it is up.
     pub starter: ProcessIdentity,
+    /// Whether it ends with the process that started it.
+    #[serde(default)]
+    pub is_tied: bool,
     /// Its stage.
     pub stage: Stage,
     /// Overrides of the scenario's keys.
@@ -288,6 +291,7 @@ mod tests {
             lab: lab.to_owned(),
             owner,
             starter: owner,
+            is_tied: false,
             stage: Stage::Starting,
             sets: Vec::new(),
             backend: "udp".to_owned(),

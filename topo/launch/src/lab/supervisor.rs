@@ -95,6 +95,9 @@ fn run_lab(folder: &Path, record: &mut LabRecord) -> Result<(), LaunchError> {
                 record.write(folder).or_host("cannot write the journal")?;
                 tell(&StartMessage::Up)?;
             }
+            LabEvent::Turn if record.is_tied && !record.starter.is_alive() => {
+                return Err(LaunchError::host("the process that started the lab has ended"));
+            }
             LabEvent::Turn => note_ended(&mut hosts, folder, record),
         }
         Ok(())

@@ -64,6 +64,7 @@ pub(in super::super) fn run(options: &Options) -> Outcome {
         lab: options.name.clone().unwrap_or(stem),
         owner,
         starter: owner,
+        is_tied: false,
         stage: Stage::Starting,
         sets,
         backend: substrate(scenario.run.backend).name.to_owned(),

@@ -1,0 +1,284 @@
+//! Cases for NICs: the tester is the peer on the wire, frame by frame; the agent makes queue pairs, posts and polls.
+//!
+//! ```text
+//!   case ── Nic ──▶ line: requests, acknowledgements, each as the case wants it ──▶ device
+//!            └────▶ agent: create, connect, post, poll ────────────────────────────▶ device
+//! ```
+//!
+//! A case connects a queue pair of its own ([`Pair`]), so none depends on another. What the tester sends is a
+//! [`Packet`]; the case may change any octet of the frame afterwards.
+
+mod congestion;
+mod datagrams;
+mod encoding;
+mod grammar;
+mod hostile;
+mod impairments;
+mod memory;
+mod pair;
+mod receive;
+mod sequence;
+mod timers;
+
+use super::agent::Agent;
+use super::file::DutFile;
+use super::line::Line;
+use super::verdict::{Check, Fault};
+use bytes::BytesMut;
+use proto::frame::{Frame, FrameKind};
+use proto::ids::{Dscp, Ecn, MacAddress, Psn, QueuePairNumber};
+use proto::units::{Duration, Instant};
+use proto::wire::ethernet::{Envelope, ethertype};
+use proto::wire::infiniband::{Bth, ExtendedHeaders, Opcode};
+use proto::wire::internet::{Arp, ArpOperation, Ipv4, Udp};
+use proto::wire::roce::{self, NetworkHeaders, PacketBuilder};
+use std::net::Ipv4Addr;
+use verbs::client::ClientError;
+
+/// The scripts of a group by the id of their case.
+pub type Scripts = &'static [(&'static str, fn(&mut Nic<'_>) -> Check)];
+
+/// The scripts of every group.
+pub const SCRIPTS: &[Scripts] = &[
+    encoding::SCRIPTS,
+    receive::SCRIPTS,
+    sequence::SCRIPTS,
+    timers::SCRIPTS,
+    memory::SCRIPTS,
+    datagrams::SCRIPTS,
+    grammar::SCRIPTS,
+    congestion::SCRIPTS,
+    impairments::SCRIPTS,
+    hostile::SCRIPTS,
+];
+
+/// The tester's MAC address.
+const OWN_MAC: MacAddress = MacAddress::from_number(0x02f0_0000_0001);
+/// The tester's UDP source port.
+const SOURCE_PORT: u16 = 0xc123;
+
+/// A packet that the tester sends.
+#[derive(Clone, Debug)]
+pub struct Packet {
+    /// The BTH; the pad count is computed.
+    pub bth: Bth,
+    /// The headers of its opcode.
+    pub extended: ExtendedHeaders,
+    /// The payload.
+    pub payload: Vec<u8>,
+    /// The ECN field.
+    pub ecn: Ecn,
+}
+
+/// A packet of the device.
+#[derive(Clone, Debug)]
+pub struct Got {
+    /// When it came.
+    pub at: Instant,
+    /// Its IPv4 header.
+    pub ip: Ipv4,
+    /// Its UDP header.
+    pub udp: Udp,
+    /// Its BTH.
+    pub bth: Bth,
+    /// Its extended headers.
+    pub extended: ExtendedHeaders,
+    /// Its payload without pad.
+    pub payload: Vec<u8>,
+    /// The frame.
+    pub octets: BytesMut,
+}
+
+/// A NIC under test, as a case sees it.
+pub struct Nic<'a> {
+    /// The DUT file.
+    pub file: &'a DutFile,
+    line: &'a mut Line,
+    agent: &'a Agent,
+    mac: MacAddress,
+    address: Ipv4Addr,
+    case: u16,
+    /// Queue pairs made in this case.
+    pairs: u32,
+    /// Frames before this one have been looked at for ARP.
+    answered: usize,
+}
+
+impl<'a> Nic<'a> {
+    /// For the case with this number of a run. Ends what an earlier case has made.
+    ///
+    /// # Errors
+    /// If the agent does not answer.
+    pub fn new(
+        file: &'a DutFile,
+        line: &'a mut Line,
+        agent: &'a Agent,
+        case: u16,
+    ) -> Check<Nic<'a>> {
+        let station =
+            file.station.ok_or_else(|| Fault::unclear("the DUT file has no addresses"))?;
+        let (mac, address) = station;
+        let mut nic = Nic { file, line, agent, mac, address, case, pairs: 0, answered: 0 };
+        nic.agent(|client| client.clear())?;
+        Ok(nic)
+    }
+
+    /// Executes calls at the agent, while the tester answers ARP.
+    ///
+    /// # Errors
+    /// Those of [`Agent::ask`].
+    pub fn agent<T: Send + 'static>(
+        &mut self,
+        work: impl FnOnce(&mut super::agent::AnyClient) -> Result<T, ClientError> + Send + 'static,
+    ) -> Check<T> {
+        let Nic { line, agent, mac, answered, file, .. } = self;
+        let (mac, peer) = (*mac, file.peer);
+        agent.ask(work, || {
+            let until = line.now() + Duration::from_us(300);
+            line.wait(until, |_| false)?;
+            answer_arp(line, answered, mac, peer)
+        })
+    }
+
+    /// Reads for so long and answers ARP, or until `enough` holds of the packets of the device.
+    fn wait(
+        &mut self,
+        time: Duration,
+        mut enough: impl FnMut(&[Got]) -> bool,
+        from: usize,
+    ) -> Check<Vec<Got>> {
+        let until = self.line.now() + time;
+        loop {
+            let step = (self.line.now() + Duration::from_us(1_000)).min(until);
+            let before = self.line.seen.len();
+            self.line.wait(step, |seen| seen.len() > before)?;
+            answer_arp(self.line, &mut self.answered, self.mac, self.file.peer)?;
+            let got = self.got(from);
+            if enough(&got) || self.line.now() >= until {
+                return Ok(got);
+            }
+        }
+    }
+
+    /// The packets of RoCE that have come since the frame with this number.
+    fn got(&self, from: usize) -> Vec<Got> {
+        self.line.seen[from..].iter().filter_map(|seen| parse(&seen.frame, seen.at)).collect()
+    }
+
+    /// The number of the next frame of the device.
+    pub fn mark(&self) -> usize {
+        self.line.seen.len()
+    }
+
+    /// Waits until `count` packets have come since `mark`, and then for the quiet time, in which no more should come.
+    ///
+    /// # Errors
+    /// Those of the line.
+    pub fn packets(&mut self, mark: usize, count: usize) -> Check<Vec<Got>> {
+        if count > 0 {
+            self.wait(self.file.tolerance.patience, |got| got.len() >= count, mark)?;
+        }
+        self.wait(self.file.tolerance.quiet, |_| false, mark)
+    }
+
+    /// Waits until `count` packets have come since `mark`, and no longer.
+    ///
+    /// # Errors
+    /// Those of the line.
+    pub fn first(&mut self, mark: usize, count: usize) -> Check<Vec<Got>> {
+        self.wait(self.file.tolerance.patience, |got| got.len() >= count, mark)
+    }
+
+    /// Everything that comes in so long.
+    ///
+    /// # Errors
+    /// Those of the line.
+    pub fn during(&mut self, mark: usize, time: Duration) -> Check<Vec<Got>> {
+        self.wait(time, |_| false, mark)
+    }
+
+    /// The frame of `packet`.
+    pub fn frame(&self, packet: &Packet) -> Frame {
+        let ip = Ipv4 {
+            dscp: Dscp::default(),
+            ecn: packet.ecn,
+            source: self.file.peer,
+            destination: self.address,
+            ..Ipv4::default()
+        };
+        let builder = PacketBuilder {
+            destination: self.mac,
+            source: OWN_MAC,
+            tag: None,
+            network: NetworkHeaders::Ipv4(ip, &[], Udp::roce(SOURCE_PORT)),
+            bth: packet.bth,
+            extended: packet.extended,
+        };
+        let mut octets = BytesMut::new();
+        let payload = &packet.payload;
+        let emitted =
+            builder.emit(&mut octets, payload.len(), |place| place.copy_from_slice(payload));
+        emitted.expect("a case asks for packets that there are");
+        Frame::unchecked(FrameKind::Ethernet, octets)
+    }
+
+    /// Sends a packet.
+    ///
+    /// # Errors
+    /// Those of the line.
+    pub fn send(&mut self, packet: &Packet) -> Check<()> {
+        let frame = self.frame(packet);
+        self.line.send(1, &frame.octets)
+    }
+
+    /// Sends a frame as it is.
+    ///
+    /// # Errors
+    /// Those of the line.
+    pub fn send_octets(&mut self, octets: &[u8]) -> Check<()> {
+        self.line.send(1, octets)
+    }
+}
+
+/// A packet to a queue pair, for the default partition.
+pub fn packet(to: QueuePairNumber, opcode: Opcode, psn: Psn) -> Packet {
+    let bth = Bth { migration_request: true, ..Bth::new(opcode, to, psn) };
+    Packet { bth, extended: ExtendedHeaders::NONE, payload: Vec::new(), ecn: Ecn::Capable0 }
+}
+
+fn parse(frame: &Frame, at: Instant) -> Option<Got> {
+    let packet = roce::Packet::parse(&frame.octets).ok().flatten()?;
+    let NetworkHeaders::Ipv4(ip, _, udp) = packet.network else { return None };
+    Some(Got {
+        at,
+        ip,
+        udp,
+        bth: packet.transport.bth,
+        extended: packet.transport.extended,
+        payload: packet.transport.payload.to_vec(),
+        octets: frame.octets.clone(),
+    })
+}
+
+/// Answers questions for the tester's address.
+fn answer_arp(line: &mut Line, answered: &mut usize, mac: MacAddress, own: Ipv4Addr) -> Check<()> {
+    let header = Envelope::untagged(mac, OWN_MAC, ethertype::ARP);
+    let at = header.octets_len();
+    while *answered < line.seen.len() {
+        let octets = &line.seen[*answered].frame.octets;
+        *answered += 1;
+        if octets.get(12..14) != Some(&ethertype::ARP.to_be_bytes()[..]) {
+            continue;
+        }
+        let Ok(question) = Arp::parse(&octets[at..]) else { continue };
+        if question.operation == ArpOperation::Request && question.target_protocol == own {
+            let asker = (question.sender_hardware, question.sender_protocol);
+            let reply = Arp::new(ArpOperation::Reply, (OWN_MAC, own), asker);
+            let mut answer = BytesMut::zeroed(60);
+            header.emit(&mut answer);
+            reply.emit(&mut answer[at..]);
+            line.send(1, &answer)?;
+        }
+    }
+    Ok(())
+}

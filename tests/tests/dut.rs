@@ -1,0 +1,206 @@
+//! `pausebed check --dut`: our own devices and Linux's through the interface for devices under test, and devices that a test
+//! plays: a hub, one that floods, one that is silent, one that goes away.
+
+#![expect(clippy::disallowed_methods, reason = "these tests start the program and play the device")]
+
+#[path = "live/hostile.rs"]
+#[allow(dead_code, reason = "laboratory.rs asks it for the ports of daemons")]
+mod hostile;
+#[path = "live/laboratory.rs"]
+#[allow(dead_code, reason = "the tests of live.rs use more of it")]
+mod laboratory;
+#[path = "live/objects.rs"]
+#[allow(dead_code, reason = "the tests of netns.rs use more of it")]
+mod objects;
+#[path = "lab/place.rs"]
+#[allow(dead_code, reason = "the tests of lab.rs use more of it")]
+mod place;
+#[path = "dut/played.rs"]
+mod played;
+
+use conformance::dut::statement::Statement;
+use conformance::dut::verdict::Verdict;
+use emulation::cable::namespace::Namespace;
+use host::image::Image;
+use host::vm::Qemu;
+use laboratory::{alone, eventually, in_repository};
+use place::Place;
+use played::{Device, Played};
+use std::fs;
+use std::io::ErrorKind;
+use std::process::Stdio;
+
+fn dut(name: &str) -> String {
+    in_repository(&format!("tests/conformance/duts/{name}.toml")).display().to_string()
+}
+
+/// The statement about the device of a file, from these groups and cases.
+fn check(place: &Place, file: &str, names: &[&str]) -> Statement {
+    let words = [&["check", "--dut", file, "--json"], names].concat();
+    let output = place.run(&words);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    Statement::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}{said}"))
+}
+
+/// The ids with this verdict.
+fn with(statement: &Statement, verdict: Verdict) -> Vec<&str> {
+    let has = statement.outcomes.iter().filter(|outcome| outcome.verdict == verdict);
+    has.map(|outcome| outcome.id.as_str()).collect()
+}
+
+fn assert_conforms(statement: &Statement, except: &[&str]) {
+    for outcome in &statement.outcomes {
+        let is_fault = matches!(outcome.verdict, Verdict::Fail | Verdict::Inconclusive);
+        assert!(!is_fault || except.contains(&outcome.id.as_str()), "{outcome:#?}");
+    }
+}
+
+#[test]
+fn our_switch_conforms_through_the_interface_for_any_device() {
+    let _alone = alone();
+    let place = Place::new();
+    let statement = check(&place, &dut("ours-switchd"), &[]);
+    assert_conforms(&statement, &[]);
+    assert_eq!(with(&statement, Verdict::Pass).len(), statement.outcomes.len(), "all is claimed");
+    place.assert_empty();
+}
+
+#[test]
+fn our_nic_conforms_through_the_interface_for_any_device() {
+    let _alone = alone();
+    let place = Place::new();
+    let statement = check(&place, &dut("ours-nicd"), &["TX", "SEQ", "RDMA", "MTU", "UD", "CNP"]);
+    assert_conforms(&statement, &[]);
+    assert!(with(&statement, Verdict::Pass).len() >= 50, "{}", statement.totals());
+    place.assert_empty();
+}
+
+#[test]
+#[ignore = "slow: half a minute"]
+fn our_nic_conforms_in_every_group() {
+    let _alone = alone();
+    let place = Place::new();
+    let statement = check(&place, &dut("ours-nicd"), &[]);
+    assert_conforms(&statement, &[]);
+    assert!(with(&statement, Verdict::Pass).len() >= 90, "{}", statement.totals());
+}
+
+#[test]
+fn a_bridge_of_linux_fails_at_most_where_it_forwards_spanning_tree() {
+    let _alone = alone();
+    if let Err(error) = Namespace::make(1) {
+        assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{error}");
+        eprintln!("SKIPPED: making network namespaces takes CAP_SYS_ADMIN: {error}");
+        return;
+    }
+    let place = Place::new();
+    let statement = check(&place, &dut("linux-bridge"), &["INT", "RES", "FC", "L2-04", "L2-07"]);
+    // A kernel without bridges cannot be asked.
+    if statement.outcomes.is_empty() {
+        return;
+    }
+    assert_conforms(&statement, &["RES-03"]);
+    assert_eq!(with(&statement, Verdict::NotImplemented).len(), 9, "{}", statement.totals());
+}
+
+#[test]
+fn soft_roce_sends_right_packets_and_claims_no_notifications() {
+    let _alone = alone();
+    if let Err(error) = Qemu::find().and_then(|_| Image::find(None)) {
+        eprintln!("SKIPPED: {error}");
+        return;
+    }
+    let place = Place::new();
+    let statement = check(&place, &dut("soft-roce"), &["TX-01", "TX-05", "SEQ-03", "CNP-01"]);
+    let verdicts: Vec<Verdict> = statement.outcomes.iter().map(|outcome| outcome.verdict).collect();
+    let expected = [Verdict::Pass, Verdict::Deviation, Verdict::Pass, Verdict::NotImplemented];
+    assert_eq!(verdicts, expected, "{statement:#?}");
+    place.assert_empty();
+}
+
+#[test]
+fn a_hub_fails_by_the_cases_that_name_its_faults_and_leaves_evidence() {
+    let place = Place::new();
+    let device = Device::start(place.root(), Played::Hub);
+    let evidence = place.root().join("evidence");
+    let folder = evidence.display().to_string();
+    let names = ["INT-01", "L2-01", "L2-04", "L2-05", "L2-06", "RES-01", "FC-01"];
+    let statement = check(&place, &device.file, &[&["--evidence", &folder], &names[..]].concat());
+    assert_eq!(with(&statement, Verdict::Pass), ["L2-01", "L2-05"], "{statement:#?}");
+    assert_eq!(with(&statement, Verdict::Fail).len(), 5);
+    let capture = fs::read(evidence.join("FC-01.pcapng")).expect("evidence");
+    let pause = [0x01, 0x80, 0xc2, 0, 0, 1];
+    assert!(capture.windows(6).any(|octets| octets == pause), "the pause is in the capture");
+}
+
+#[test]
+fn a_device_that_alters_frames_fails_by_integrity() {
+    let place = Place::new();
+    let device = Device::start(place.root(), Played::Editor);
+    let statement = check(&place, &device.file, &["INT-01", "INT-03", "INT-08"]);
+    assert_eq!(with(&statement, Verdict::Fail).len(), 3, "{statement:#?}");
+}
+
+#[test]
+fn a_device_that_floods_is_silent_or_goes_away_ends_no_suite() {
+    for (played, verdict, text) in [
+        (Played::Flooder, Verdict::Fail, "copies come out"),
+        (Played::Silent, Verdict::Fail, "out by []"),
+        (Played::Gone, Verdict::Fail, "is gone"),
+    ] {
+        let place = Place::new();
+        let device = Device::start(place.root(), played);
+        let statement = check(&place, &device.file, &["L2-01", "L2-02", "L2-04"]);
+        assert_eq!(statement.outcomes.len(), 3, "each case has a verdict");
+        for outcome in &statement.outcomes {
+            assert_eq!(outcome.verdict, verdict, "{outcome:#?}");
+            assert!(outcome.observed.contains(text), "{outcome:#?}");
+        }
+        place.assert_empty();
+    }
+}
+
+#[test]
+fn a_check_that_is_killed_leaves_nothing() {
+    let _alone = alone();
+    let place = Place::new();
+    let file = dut("ours-switchd");
+    let mut command = place.command(&["check", "--dut", &file, "MAL", "L2"]);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
+    assert!(eventually(20.0, || place.census().0.len() > 2), "daemons run");
+    child.kill().expect("it runs");
+    child.wait().expect("it ends");
+    place.assert_empty();
+    // The next check removes the folder.
+    check(&place, &file, &["L2-02"]);
+    let left = fs::read_dir(place.root()).expect("a folder").flatten();
+    let left: Vec<_> = left.map(|entry| entry.file_name()).collect();
+    assert!(left.iter().all(|name| !name.to_string_lossy().contains("pausebed-run")), "{left:?}");
+}
+
+#[test]
+fn statements_are_compared_and_bad_files_and_names_refused() {
+    let place = Place::new();
+    let device = Device::start(place.root(), Played::Hub);
+    let write = |name: &str, case: &str| {
+        let file = place.root().join(name).display().to_string();
+        let words = ["check", "--dut", &device.file, "--statement", &file, case, "L2-01"];
+        place.run(&words);
+        file
+    };
+    let (before, after) = (write("a.json", "L2-04"), write("b.json", "L2-05"));
+    let output = place.run(&["check", "--compare", &before, &after]);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text.contains("L2-04") && text.contains("L2-05") && !text.contains("L2-01"), "{text}");
+    assert_eq!(place.run(&["check", "--compare", &before, &before]).status.code(), Some(0));
+    let page = write("c.html", "L2-04");
+    assert!(fs::read_to_string(page).expect("a page").contains("FAIL"));
+    let refused = place.run(&["check", "--dut", &device.file, "NO-SUCH"]);
+    assert_eq!(refused.status.code(), Some(2));
+    fs::write(place.root().join("bad.toml"), "[dut]\nname = 3\n").expect("a file");
+    let bad = place.run(&["check", "--dut", &place.root().join("bad.toml").display().to_string()]);
+    assert_eq!(bad.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&bad.stderr).contains("bad.toml:2"));
+}
