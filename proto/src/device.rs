@@ -17,7 +17,7 @@
 use crate::counters::{BinReading, DeviceReading};
 use crate::events::DeviceEvent;
 use crate::frame::Frame;
-use crate::ids::PortNumber;
+use crate::ids::{Lid, PortNumber, QueuePairNumber};
 use crate::units::{BitRate, Instant};
 use serde::{Deserialize, Serialize};
 
@@ -98,6 +98,17 @@ pub trait Instrumented {
     fn begin_bin(&mut self, now: Instant);
 }
 
+/// A management datagram between a device and a program beside it, which manages the fabric.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ManagementDatagram {
+    /// The LID at the far end: that of the receiver of a datagram to send, of the sender of a received one.
+    pub peer: Lid,
+    /// The queue pair at the far end.
+    pub queue_pair: QueuePairNumber,
+    /// The datagram.
+    pub octets: Box<[u8; 256]>,
+}
+
 /// Changes to a running device.
 pub trait Control {
     /// Starts or stops the traffic items with the name `item`, or all items. Stopping withdraws posted
@@ -112,6 +123,23 @@ pub trait Control {
     /// device as after a `handle_*` call.
     fn answer(&mut self, _line: &str, _now: Instant) -> Option<String> {
         None
+    }
+
+    /// Sends a management datagram for a program beside the device. Returns false if the device has no management
+    /// agents. Afterwards the driver polls the device as after a `handle_*` call.
+    fn send_management(&mut self, _datagram: ManagementDatagram, _now: Instant) -> bool {
+        false
+    }
+
+    /// The next management datagram for the program beside the device.
+    fn poll_management(&mut self) -> Option<ManagementDatagram> {
+        None
+    }
+
+    /// A subnet manager runs beside the device, or no longer does. Returns false if another one does, or if the
+    /// device has no management agents.
+    fn claim_manager(&mut self, _on: bool, _now: Instant) -> bool {
+        false
     }
 
     /// Limits `port` to `rate`, from the next frame on. Returns false if the device has no such port or its

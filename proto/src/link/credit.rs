@@ -20,9 +20,14 @@
 //! for less than a full frame, the port announces any rise: no frame is left whose departure could raise
 //! the limit further, and the peer may wait for exactly these blocks.
 
+mod supervision;
+
+pub use supervision::Observation;
+
 use crate::ids::VirtualLane;
 use crate::units::{BitRate, Bytes, Duration, Instant};
 use crate::wire::infiniband::flow_control_packet::{FlowControlOp, FlowControlPacket};
+use supervision::Supervision;
 
 /// Counters are twelve bits wide.
 const MODULUS: u16 = 4096;
@@ -42,9 +47,9 @@ pub const fn block_octets(n: u32) -> Bytes {
 }
 
 /// State of a link, as flow control distinguishes it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LinkState {
-    /// No frame passes. Ethernet only: an InfiniBand link trains instead.
+    /// No frame passes. An InfiniBand link trains instead, unless a subnet manager has disabled it.
     Down,
     /// Both ends announce their buffers; no other packet passes.
     Initialize,
@@ -132,6 +137,8 @@ pub struct CreditFlow {
     refresh: Duration,
     watchdog: Duration,
     next_timeout: Instant,
+    /// Present if a subnet manager decides how far the link advances.
+    supervision: Option<Supervision>,
 }
 
 impl CreditFlow {
@@ -178,12 +185,13 @@ impl CreditFlow {
             refresh: symbol * Self::REFRESH_SYMBOLS,
             watchdog: symbol * Self::WATCHDOG_SYMBOLS,
             next_timeout: now,
+            supervision: None,
         }
     }
 
     /// The link's state.
     pub fn state(&self) -> LinkState {
-        self.state
+        if self.is_disabled() { LinkState::Down } else { self.state }
     }
 
     /// The number of operational data lanes.
@@ -267,10 +275,14 @@ impl CreditFlow {
             FlowControlOp::Normal => false,
             FlowControlOp::Unknown(_) => return ControlOutcome::Discarded,
         };
-        if initializing && self.state == LinkState::Active {
-            // The peer retrains. Restart from zero; its packet counts as the first one.
-            self.retrain(arrived);
+        if self.is_disabled() {
+            return ControlOutcome::Discarded;
         }
+        if initializing && self.peer_retrains(index) {
+            // Restart from zero; the packet of the peer counts as the first one.
+            self.restart(arrived);
+        }
+        self.hear(index);
         let watchdog = arrived + self.watchdog;
         let lane = &mut self.lanes[index];
         lane.watchdog = watchdog;
@@ -305,6 +317,9 @@ impl CreditFlow {
             }
             _ => return ControlOutcome::Applied,
         };
+        if next > self.ceiling() {
+            return ControlOutcome::Applied;
+        }
         self.state = next;
         for lane in &mut self.lanes {
             // The peer waits for a packet of the new state.
@@ -376,11 +391,10 @@ impl CreditFlow {
         if now < self.next_timeout {
             return false;
         }
-        // A port without a peer keeps announcing itself; it has no state to retrain.
-        let dead = self.state != LinkState::Initialize
-            && self.lanes.iter().any(|lane| lane.watchdog <= now);
+        let dead = self.is_watched() && self.lanes.iter().any(|lane| lane.watchdog <= now);
         if dead {
-            self.retrain(now);
+            self.lose_peer();
+            self.restart(now);
         }
         for lane in &mut self.lanes {
             if lane.announce_by <= now {
@@ -393,7 +407,7 @@ impl CreditFlow {
     }
 
     fn schedule(&mut self) {
-        let active = self.state != LinkState::Initialize;
+        let active = self.is_watched();
         self.next_timeout = self
             .lanes
             .iter()

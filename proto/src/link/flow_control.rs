@@ -9,7 +9,7 @@
 
 use crate::events::HoldCause;
 use crate::ids::VirtualLane;
-use crate::link::config::{FlowControlConfig, LinkConfig, PauseMode};
+use crate::link::config::{ArbitrationConfig, FlowControlConfig, LinkConfig, PauseMode};
 use crate::link::credit::{CreditFlow, LinkState};
 use crate::link::ets::EtsArbiter;
 use crate::link::outage::Outages;
@@ -34,6 +34,13 @@ pub(super) enum FlowControl {
 pub(super) struct CreditControl {
     pub(super) flow: CreditFlow,
     arbiter: VlArbiter,
+}
+
+impl CreditControl {
+    /// Arbitrates by other tables from the next packet on.
+    pub(super) fn arbitrate(&mut self, tables: &ArbitrationConfig) {
+        self.arbiter = VlArbiter::new(tables, self.flow.lanes());
+    }
 }
 
 /// Pauses, outages and the ETS arbiter.

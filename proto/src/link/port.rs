@@ -19,8 +19,10 @@ use crate::link::serializer::Serializer;
 use crate::units::{BitRate, Bytes, Duration, Instant};
 use state::{LaneState, PortState};
 
+pub use managed::{PacketCount, Traffic};
 pub use receive::Arrival;
 
+mod managed;
 mod pauses;
 mod receive;
 mod state;
@@ -120,6 +122,7 @@ impl LinkPort {
             drops: Default::default(),
             watchdogs: 0,
             link_local: 0,
+            traffic: Traffic::default(),
         };
         LinkPort { flow, state }
     }

@@ -4,6 +4,7 @@ use crate::counters::{Condition, DropReason, Drops, Gauge, LaneCounters};
 use crate::events::{DeviceEvent, EventKind, EventLog, HoldCause};
 use crate::frame::{FrameClass, FrameHeaders};
 use crate::ids::{PortNumber, VirtualLane};
+use crate::link::port::managed::Traffic;
 use crate::link::serializer::Serializer;
 use crate::units::{Bytes, Instant};
 
@@ -24,6 +25,7 @@ pub(super) struct PortState {
     pub(super) watchdogs: u64,
     /// Flow-control frames sent.
     pub(super) link_local: u64,
+    pub(super) traffic: Traffic,
 }
 
 /// Counters of one data lane.

@@ -97,6 +97,7 @@ impl LinkPort {
         head: Head<O>,
     ) -> Grant<O> {
         let (start, end) = self.state.line.transmit(head.size, head.ready);
+        self.state.traffic.sent.count(head.size);
         Grant { port: self.state.number, offer: head.offer, lane, held_since, start, end }
     }
 

@@ -71,8 +71,12 @@ pub(super) fn receive_packet(
     if headers.payload > state.mtu || headers.size.get() > state.mtu.get() + HEADERS_MAX {
         return Err((DropReason::Mtu, lane));
     }
+    if credit.flow.is_disabled() {
+        return Err((DropReason::LinkState, lane));
+    }
     if is_management {
         state.counters_mut(lane).ctl_rx += 1;
+        state.traffic.receive(&headers);
         return Ok(Arrival::Packet(headers));
     }
     if credit.flow.state() == LinkState::Initialize {
@@ -82,6 +86,8 @@ pub(super) fn receive_packet(
         return Err((DropReason::BufferOverrun, lane));
     }
     state.lanes[lane.index()].in_queue.set(credit.flow.in_use(lane).get(), now);
+    credit.flow.on_data(now);
     state.count_received(&headers);
+    state.traffic.receive(&headers);
     Ok(Arrival::Packet(headers))
 }

@@ -1,0 +1,20 @@
+//! Management datagrams: attributes as data, and the agents of a node as values. No socket, no clock, no frame
+//! queue.
+//!
+//! ```text
+//!   frame ──▶ packet ──▶ datagram ──▶ directed_route ──▶ agent::Agents ──▶ Change ──▶ the device applies it
+//!   frame ◀── packet ◀── datagram ◀── directed_route ◀──    answer
+//! ```
+//!
+//! A device owns one [`agent::Agents`]. It hands in datagrams and what its links do, sends what comes back, and applies
+//! each [`agent::Change`] to its ports and tables. Reading order: [`attribute`], [`datagram`], [`directed_route`],
+//! [`agent`]. Source: IBTA Vol 1, chapters 13, 14 and 16, annex A10.
+
+pub mod agent;
+pub mod attribute;
+pub mod datagram;
+pub mod directed_route;
+pub mod packet;
+
+pub use agent::{Agents, Change, NodeKind, Outcome};
+pub use datagram::Datagram;

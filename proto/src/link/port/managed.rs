@@ -1,0 +1,74 @@
+//! What management reads and changes at a port of InfiniBand: its state, its arbitration, its traffic.
+
+use super::LinkPort;
+use crate::frame::FrameHeaders;
+use crate::link::config::ArbitrationConfig;
+use crate::link::credit::{LinkState, Observation};
+use crate::link::flow_control::FlowControl;
+use crate::units::{Bytes, Instant};
+
+/// Packets and their octets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PacketCount {
+    /// Packets of any lane; no link packets.
+    pub packets: u64,
+    /// Their octets, LRH to VCRC.
+    pub octets: u64,
+}
+
+impl PacketCount {
+    pub(super) fn count(&mut self, size: Bytes) {
+        self.packets += 1;
+        self.octets += size.get();
+    }
+}
+
+/// The packets of one port on all lanes, as performance management counts them. Source: IBTA Vol 1, 16.1.3.5.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Sent.
+    pub sent: PacketCount,
+    /// Received, and good.
+    pub received: PacketCount,
+    /// Received with FECN.
+    pub fecn: u64,
+    /// Received with BECN.
+    pub becn: u64,
+}
+
+impl Traffic {
+    pub(super) fn receive(&mut self, headers: &FrameHeaders) {
+        self.received.count(headers.size);
+        self.fecn += u64::from(headers.fecn);
+        self.becn += u64::from(headers.becn);
+    }
+}
+
+impl LinkPort {
+    /// Permits the link to advance to `ceiling` and no further, as a subnet manager sets it. No effect on Ethernet.
+    pub fn permit(&mut self, ceiling: LinkState, now: Instant) {
+        if let FlowControl::Credit(credit) = &mut self.flow {
+            credit.flow.permit(ceiling, now);
+        }
+    }
+
+    /// What the link does; `None` unless [`LinkPort::permit`] was called.
+    pub fn observe(&self) -> Option<Observation> {
+        match &self.flow {
+            FlowControl::Credit(credit) => credit.flow.observe(),
+            FlowControl::Pause(_) => None,
+        }
+    }
+
+    /// Arbitrates by other tables from the next packet on. No effect on Ethernet.
+    pub fn arbitrate(&mut self, tables: &ArbitrationConfig) {
+        if let FlowControl::Credit(credit) = &mut self.flow {
+            credit.arbitrate(tables);
+        }
+    }
+
+    /// The packets of this port.
+    pub fn traffic(&self) -> &Traffic {
+        &self.state.traffic
+    }
+}
