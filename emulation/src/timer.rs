@@ -143,7 +143,7 @@ mod tests {
             unsafe { libc::syscall(libc::SYS_sched_getattr, 0, &raw mut got, size, 0) };
             got
         };
-        let ordinary = || (prepare_thread(false), read());
+        let ordinary = move || (prepare_thread(false), read());
         let (priority, got) = std::thread::spawn(ordinary).join().expect("no panic");
         assert_eq!(got.sched_policy, libc::SCHED_OTHER as u32);
         // Kernels before 6.12 report none.

@@ -94,7 +94,7 @@ fn snapshot(lab: &Lab, number: u32) -> BinSnapshot {
 
 fn enter(state: &LiveState, bins: &[BinSnapshot]) {
     let at = bins.last().map_or(Instant::ZERO, |snapshot| snapshot.slot.end);
-    state.update(Progress { at, late_p99_frames: None, lost: 0, bins });
+    state.update(Progress { at, late_p99_frames: None, lost: 0, dilation: 1, bins });
 }
 
 #[test]

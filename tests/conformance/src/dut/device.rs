@@ -202,6 +202,7 @@ fn start_lab(file: &DutFile, folder: &Path, report: &mut dyn FnMut(&str)) -> Sta
         links: Vec::new(),
         attached: Vec::new(),
         hosts: Vec::new(),
+        balance: None,
     };
     let labs = LabStore::open(Some(&folder.join("labs"))).map_err(said("no folder for a lab"))?;
     let place = labs.create(&record, &text).map_err(|error| with_sources(&error))?;

@@ -176,7 +176,7 @@ fn a_measure_and_the_table_agree_where_edges_are_bin_edges() {
     assert_eq!(whole, Ok(1.0.into()));
 }
 
-fn last(recordings: &[Recording]) -> impl Iterator<Item = &DeviceReading> {
+fn last(recordings: &[Recording]) -> impl Iterator<Item = &proto::counters::DeviceReading> {
     recordings.iter().flat_map(|recording| &recording.last)
 }
 
