@@ -5,6 +5,7 @@ use crate::config::TcpConfig;
 use crate::token::Token;
 use emulation::cable::impairment::ManualImpairment;
 use emulation::clock::{Clock, Stopwatch, monotonic_ns};
+use emulation::driver::account::Account;
 use emulation::driver::orders::Order;
 use emulation::timer;
 use proto::counters::{DeviceReading, DropReason, FlowId, FlowReading};
@@ -162,6 +163,9 @@ impl Played {
                 reply((capture, Instant::from_ps(1)));
             }
             Order::Agent(.., reply) => reply(None),
+            Order::Account(at, reply) => {
+                reply(Some(Box::new(Account { at, ..Account::default() })))
+            }
             Order::Traffic { item, on, reply } => {
                 told(format!("{item:?} {on}"));
                 reply(2);
@@ -355,12 +359,23 @@ fn a_capture_is_made_where_it_can_be_and_refused_elsewhere() {
 }
 
 #[test]
+fn an_account_has_an_instant_that_is_not_far_ahead() {
+    let stage = Stage::set();
+    let (status, body) = stage.ask("GET", "/balance?at_ps=7", "");
+    let account: Option<Account> = serde_json::from_str(&body).expect("an account");
+    assert_eq!((status, account.map(|account| account.at)), (200, Some(Instant::from_ps(7))));
+    let far = (monotonic_ns() + 60_000_000_000) * 1_000;
+    assert_eq!(stage.ask("GET", &format!("/balance?at_ps={far}"), "").0, 422);
+    assert_eq!(stage.ask("GET", "/balance", "").0, 400);
+}
+
+#[test]
 fn the_description_names_every_address_and_no_other() {
     let stage = Stage::set();
     let (_, text) = stage.ask("GET", "/openapi.json", "");
     let description: serde_json::Value = serde_json::from_str(&text).expect("JSON");
     let paths = description["paths"].as_object().expect("paths");
-    assert_eq!(paths.len(), 11);
+    assert_eq!(paths.len(), 12);
     for (path, methods) in paths {
         let path = path.replace("{port}", "relay:1").replace("{node}", "relay");
         for method in methods.as_object().expect("methods").keys() {
