@@ -40,7 +40,7 @@ pub fn prepare_thread(realtime: bool) -> Priority {
         Priority::Fifo
     } else {
         let priority = if become_nice() { Priority::Nice } else { Priority::Normal };
-        shorten_slice();
+        wake_promptly();
         priority
     }
 }
@@ -71,10 +71,10 @@ fn become_nice() -> bool {
     unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, -20) == 0 }
 }
 
-/// Asks for short time slices. The kernel gives the core to the runnable thread with the earliest deadline, and a shorter
+/// Asks for short time slices for the calling thread, and those that it starts. The kernel gives the core to the runnable thread with the earliest deadline, and a shorter
 /// slice has an earlier one, so the thread preempts others when it wakes as long as it uses less than its share of the
 /// core. No right is needed. Kernels before 6.12 ignore it.
-fn shorten_slice() {
+pub fn wake_promptly() {
     // SAFETY: all octets zero is a value of this plain struct.
     let mut wanted: libc::sched_attr = unsafe { std::mem::zeroed() };
     wanted.size = size_of::<libc::sched_attr>() as u32;

@@ -16,7 +16,7 @@ use emulation::driver::orders::Order;
 use emulation::driver::{Beat, FedFrame, Report, Supervisor};
 use emulation::exact::Secret;
 use emulation::recorder::Recorder;
-use emulation::timer::permitted_priority;
+use emulation::timer::{self, permitted_priority};
 use proto::device::Device;
 use std::any::Any;
 use std::io::{BufRead, Write};
@@ -126,6 +126,8 @@ fn prepare(
     lacks.iter().filter(|_| config.process == 0).for_each(|sentence| eprintln!("{sentence}"));
     let recorder = config.make_recorder()?;
     let fed = config.fed()?;
+    // Changes of the clock must reach the worker in time beside other work.
+    timer::wake_promptly();
     Ok(Hosted { config, devices, sockets, admin, recorder, fed })
 }
 

@@ -2,7 +2,9 @@
 //!
 //! The launcher announces a change for an instant that is some time ahead. Every process then maps fabric time to wall
 //! time by the same pieces, so nothing that is computed or sent depends on the change. A worker that has read its clock
-//! beyond that instant before it learned of the change has acted by a clock that was not in force, and counts that.
+//! beyond that instant before it learned of the change has acted by a clock that was not in force. With stamps, what that
+//! does is lateness and counts as such: each frame that it handles too late, and once the span itself. Without stamps the
+//! arrivals in that span have wrong instants, which no lateness shows, so the run does not count.
 
 use super::{Supervisor, Worker};
 use proto::units::Instant;
@@ -13,7 +15,7 @@ use serde::{Deserialize, Serialize};
 pub struct ClockChanges {
     /// All.
     pub learned: u64,
-    /// Those that had taken effect already.
+    /// Those that had taken effect already, on cables without stamps.
     pub late: u64,
 }
 
@@ -29,9 +31,20 @@ impl Worker {
     pub(super) fn learn_changes(&mut self, supervisor: &impl Supervisor) {
         while let Some(change) = supervisor.clock_change() {
             self.changes.learned += 1;
-            self.changes.late += u64::from(self.clock_read > change.at);
+            if self.clock_read > change.at {
+                self.count_late_change(change.at);
+            }
             self.run.clock.change(change);
             self.run.exchange.change_clock(change);
         }
+    }
+
+    /// The worker has acted by a clock that was not in force from `since` until now.
+    fn count_late_change(&mut self, since: Instant) {
+        if !self.run.exchange.is_stamped() {
+            self.changes.late += 1;
+        }
+        let shortest = self.run.lines.all_outgoing().map(|line| line.frame_time).min();
+        self.meter.handled_late(&self.run.clock, since, self.clock_read, shortest);
     }
 }

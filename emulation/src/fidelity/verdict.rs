@@ -24,7 +24,7 @@ pub struct Evidence {
     pub lost: u64,
     /// Processes that missed a heartbeat.
     pub missed: Vec<usize>,
-    /// Processes that learned of a change of the clock after it had taken effect, or not at all.
+    /// Processes that never learned of a change of the clock, or without stamps after it had taken effect.
     pub uninformed: Vec<usize>,
     /// An interface of the host is attached, whose clock cannot be dilated: lateness is reported and not
     /// judged.

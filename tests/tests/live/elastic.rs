@@ -12,6 +12,7 @@ use emulation::timer;
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::{Pid, geteuid};
 use proto::random::Random;
+use serde_json::Value;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -52,17 +53,24 @@ fn as_ordinary_user(file: &Path, seed: u64) -> Ended {
 /// Verdict, wall seconds, lateness and the pieces of the clock in a line.
 fn described(ended: &Ended) -> String {
     let pieces = ended.json()["pieces"].as_array().cloned().unwrap_or_default();
-    let dilations: Vec<String> = pieces.iter().map(|piece| piece["dilation"].to_string()).collect();
+    let tau_ps = ended.number("/tau_ps");
+    let piece = |piece: &Value| {
+        let from = piece["from_ps"].as_f64().unwrap_or(f64::NAN) / tau_ps;
+        format!("{} from {from:.0} τ", piece["dilation"])
+    };
+    let dilations: Vec<String> = pieces.iter().map(piece).collect();
+    let reasons = ended.data.lines().filter_map(|line| line.trim().strip_prefix("◐ "));
     format!(
-        "{} {:.1} s, late p99 {:.3}, dilation {}",
+        "{} {:.1} s, late p99 {:.3}, dilation {} {}",
         ended.verdict(),
         ended.number("/host/wall_seconds"),
         ended.number("/fidelity/lateness_p99_frames"),
         if dilations.is_empty() {
             ended.json()["dilation"].to_string()
         } else {
-            dilations.join(" → ")
-        }
+            dilations.join(", ")
+        },
+        reasons.collect::<Vec<_>>().join("; ")
     )
 }
 
@@ -136,7 +144,7 @@ impl Load {
 fn hampered(words: &[&str]) -> Ended {
     let file = in_repository("tests/tests/live/scenario.toml");
     let words =
-        [&["--set", "run.duration=\"700 mtu\"", "--set", "run.realtime=false"], words].concat();
+        [&["--set", "run.duration=\"500 mtu\"", "--set", "run.realtime=false"], words].concat();
     let running = Running::start(&file, &words);
     let daemons = running.daemons(2);
     let switches = daemons.iter().find(|daemon| daemon.is_switchd()).expect("one hosts switches");

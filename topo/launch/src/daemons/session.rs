@@ -16,6 +16,7 @@ use emulation::clock::{Clock, Stopwatch, monotonic_ns};
 use emulation::driver::{self, Beat, Report};
 use emulation::exact::Secret;
 use emulation::recorder::snapshot::BinSnapshot;
+use emulation::timer;
 use proto::units::Instant;
 use scenario::run::Pace;
 use std::io;
@@ -135,6 +136,8 @@ impl Session {
         job: &Job<'_>,
         tester: Option<String>,
     ) -> Result<Begin, LaunchError> {
+        // Changes of the clock must reach the daemons in time beside other work.
+        timer::wake_promptly();
         let hellos = self.hellos().await?;
         let peers: Vec<String> =
             hellos.iter().map(|hello| hello.address.clone()).chain(tester).collect();
