@@ -1,7 +1,7 @@
 //! The clock of a run while it runs: lateness comes in with heartbeats, changes of the clock go out to all daemons.
 //!
 //! No daemon acknowledges a change. It is announced for an instant far enough ahead. If a worker learns of it later, the
-//! frames that it handles too late count as late, and without stamps the run is inconclusive (`driver/changes.rs`).
+//! frames that it handles too late count as late, and without stamps the run is inconclusive (`emulation/src/driver/changes.rs`).
 
 use super::Session;
 use crate::daemons::elastic::Elastic;
