@@ -9,6 +9,7 @@
 //! [`Packet`]; the case may change any octet of the frame afterwards.
 
 mod congestion;
+mod connection;
 mod datagrams;
 mod encoding;
 mod grammar;
@@ -48,6 +49,7 @@ pub const SCRIPTS: &[Scripts] = &[
     datagrams::SCRIPTS,
     grammar::SCRIPTS,
     congestion::SCRIPTS,
+    connection::SCRIPTS,
     impairments::SCRIPTS,
     hostile::SCRIPTS,
 ];

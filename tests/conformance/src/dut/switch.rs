@@ -16,7 +16,7 @@ use bytes::{Bytes, BytesMut};
 use proto::frame::{Frame, FrameKind};
 use proto::units::{Duration, Instant};
 use proto::wire::ethernet::{Envelope, MacAddress};
-use testbed::Script;
+use testbed::{Script, Seen};
 
 /// The scripts of a group by the id of their case.
 pub type Scripts = &'static [(&'static str, fn(&mut Switch<'_>) -> Check)];
@@ -44,12 +44,14 @@ pub struct Switch<'a> {
     case: u16,
     /// Frames before this one have been judged.
     mark: usize,
+    /// Markers sent.
+    markers: u32,
 }
 
 impl<'a> Switch<'a> {
     /// For the case with this number of a run.
     pub fn new(file: &'a DutFile, line: &'a mut Line, case: u16) -> Switch<'a> {
-        Switch { file, line, case, mark: 0 }
+        Switch { file, line, case, mark: 0, markers: 0 }
     }
 
     /// The station with this number, of this case alone.
@@ -87,8 +89,7 @@ impl<'a> Switch<'a> {
         self.frame(to, from, 100, 1)
     }
 
-    /// Sends `frame` by `port`, and waits until it has come out by all ports of `out`, and for the quiet time after
-    /// that. It must come out by these, once by each, and with the same octets.
+    /// Sends `frame` by `port`, and waits until it has come out by all ports of `out`. It must come out by these, once by each, and with the same octets.
     pub fn expect(&mut self, what: &str, port: u8, frame: &Frame, out: &[u8]) -> Check<()> {
         let came = self.copies(port, frame, out.len())?;
         let mut ports: Vec<u8> = came.iter().map(|(port, _)| *port).collect();
@@ -117,32 +118,73 @@ impl<'a> Switch<'a> {
         }
     }
 
-    /// Sends `frame` by `port`; the frames of its source that come out, and their ports.
+    /// Sends `frame` by `port`; the frames of its source that come out, and their ports. `count` of them are waited for.
+    /// A marker behind them shows when no more can come.
     pub fn copies(&mut self, port: u8, frame: &Frame, count: usize) -> Check<Vec<(u8, Bytes)>> {
         self.line.send(port, &frame.octets)?;
-        self.collect(frame, count)
+        // Without the copies that must come there is nothing to wait for.
+        if self.await_copies(frame, count)? {
+            self.mark_end(port)?;
+        }
+        Ok(self.taken(frame))
     }
 
-    /// The frames with the source of `frame` that come out, of which `count` are waited for.
-    fn collect(&mut self, frame: &Frame, count: usize) -> Check<Vec<(u8, Bytes)>> {
+    /// The same without a marker, which a pause could hold up: what has not come after the quiet time does not come.
+    pub fn copies_by_time(
+        &mut self,
+        port: u8,
+        frame: &Frame,
+        count: usize,
+    ) -> Check<Vec<(u8, Bytes)>> {
+        self.line.send(port, &frame.octets)?;
+        self.held_copies(frame, count)
+    }
+
+    /// Copies of a frame that was sent before.
+    pub fn held_copies(&mut self, frame: &Frame, count: usize) -> Check<Vec<(u8, Bytes)>> {
+        self.await_copies(frame, count)?;
+        let until = self.line.now() + self.quiet();
+        self.line.wait(until, |_| false)?;
+        Ok(self.taken(frame))
+    }
+
+    fn await_copies(&mut self, frame: &Frame, count: usize) -> Check<bool> {
         let mark = self.mark;
-        let source: Vec<u8> = frame.octets.get(6..12).unwrap_or_default().to_vec();
-        let is_ours = |seen: &&testbed::Seen| seen.frame.octets.get(6..12) == Some(&source[..]);
-        let patience = if count == 0 { self.quiet() } else { self.file.tolerance.patience };
-        let until = self.line.now() + patience;
-        self.line.wait(until, |seen| {
-            count > 0 && seen[mark..].iter().filter(is_ours).count() >= count
-        })?;
-        if count > 0 {
-            // What is too much comes soon after what is right.
-            let until = self.line.now() + self.quiet();
-            self.line.wait(until, |_| false)?;
+        let until = self.line.now() + self.file.tolerance.patience;
+        let has = |seen: &[Seen]| {
+            seen[mark..].iter().filter(|seen| is_from(frame, seen)).count() >= count
+        };
+        self.line.wait(until, has)
+    }
+
+    /// Sends a broadcast by `port` and waits for it at all other ports. Frames of one port keep their order (IEEE 802.1Q,
+    /// 6.5.3), so what was sent before has come out by then, or never will.
+    fn mark_end(&mut self, port: u8) -> Check<()> {
+        self.markers += 1;
+        let station = self.station(0xff00 | u16::from(port));
+        let marker = self.frame(MacAddress::BROADCAST, station, 64, self.markers);
+        let (mark, others) = (self.mark, usize::from(self.line.ports()) - 1);
+        self.line.send(port, &marker.octets)?;
+        let until = self.line.now() + self.file.tolerance.patience;
+        // A device may alter its end; addresses, EtherType and number tell it from others.
+        let is_marker = |seen: &&Seen| seen.frame.octets.get(..18) == marker.octets.get(..18);
+        if !self.line.wait(until, |seen| seen[mark..].iter().filter(is_marker).count() >= others)? {
+            return Err(Fault::unclear(
+                "a broadcast behind the frame does not come out by all ports",
+            ));
         }
-        let came = self.line.seen[mark..].iter().filter(is_ours);
+        // A copy by the port of arrival has no marker behind it.
+        let until = self.line.now() + Duration::from_us(1_000);
+        self.line.wait(until, |_| false).map(|_| ())
+    }
+
+    /// The frames of the source of `frame` that have come; what has come is judged.
+    fn taken(&mut self, frame: &Frame) -> Vec<(u8, Bytes)> {
+        let came = self.line.seen[self.mark..].iter().filter(|seen| is_from(frame, seen));
         let came =
             came.map(|seen| (seen.port, Bytes::copy_from_slice(&seen.frame.octets))).collect();
         self.mark = self.line.seen.len();
-        Ok(came)
+        came
     }
 
     /// Teaches the device that `station` is at `port`.
@@ -176,6 +218,11 @@ impl<'a> Switch<'a> {
         let frame = self.short(b, a);
         self.expect("after it a good frame", 1, &frame, &[2])
     }
+}
+
+/// Whether `seen` has the source of `frame`.
+fn is_from(frame: &Frame, seen: &Seen) -> bool {
+    frame.octets.len() >= 12 && seen.frame.octets.get(6..12) == frame.octets.get(6..12)
 }
 
 /// Whether only zeros behind the IP packet of the smallest frame are missing.

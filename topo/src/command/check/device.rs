@@ -19,6 +19,9 @@ pub(super) struct Options {
     /// Let hooks of the DUT file run on this host
     #[arg(long, requires = "dut")]
     allow_hooks: bool,
+    /// Another kernel for the virtual machine of the DUT file, as in 6.1.0-56
+    #[arg(long, value_name = "RELEASE", requires = "dut")]
+    kernel: Option<String>,
     /// Write a capture of each case into this folder
     #[arg(long, value_name = "FOLDER", requires = "dut")]
     evidence: Option<PathBuf>,
@@ -48,7 +51,10 @@ fn run_compare(before: &Path, after: &Path) -> Ended {
 }
 
 fn run_check(options: &super::Options, path: &Path) -> Ended {
-    let file = DutFile::load(path).map_err(Failure::usage)?;
+    let mut file = DutFile::load(path).map_err(Failure::usage)?;
+    if let Some(kernel) = &options.device.kernel {
+        file.device.kernel = Some(kernel.clone());
+    }
     let chosen = choose(file.dut.kind, &options.names).map_err(|unknown| {
         let kind = file.dut.kind.word();
         let hint = format!("pausebed check --dut {} --list", path.display());

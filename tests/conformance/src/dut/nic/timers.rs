@@ -16,6 +16,7 @@ pub(super) const SCRIPTS: Scripts = &[
     ("TIM-06", waits),
     ("TIM-07", rnr_retries),
     ("TIM-08", no_repeat),
+    ("TIM-09", steady),
 ];
 
 /// A timeout of 67 ms and one of 268 ms, as codes.
@@ -204,4 +205,38 @@ fn no_repeat(nic: &mut Nic<'_>) -> Check {
     let sent = nic.sent(&pair, 1)?;
     must!(sent.len() == 1, "{} completions", sent.len());
     Ok("an acknowledged packet does not come again".to_owned())
+}
+
+/// One request after the other, each acknowledged long before its timeout.
+fn steady(nic: &mut Nic<'_>) -> Check {
+    const REQUESTS: u32 = 20;
+    let delay = Duration::from_us(15_000);
+    let pair = nic.connect(Terms { timeout: SHORT, ..Terms::default() })?;
+    let mut again = Vec::new();
+    for n in 0..REQUESTS {
+        let mark = nic.mark();
+        nic.post(&pair, Operation::Send, u64::from(n), 32)?;
+        nic.first(mark, 1)?;
+        nic.during(mark, delay)?;
+        let got = nic.got(mark);
+        let took = got.first().map_or(Duration::ZERO, |first| nic.line.now().since(first.at));
+        if took > timeout(SHORT) {
+            return Err(Fault::unclear(format!("the tester took {} ms to answer", in_ms(took))));
+        }
+        if got.len() > 1 {
+            again.push(in_ms(got[1].at.since(got[0].at)));
+        }
+        nic.acknowledge(&pair, pair.out_psn(n), n + 1)?;
+    }
+    if again.is_empty() {
+        return Ok(format!(
+            "none of {REQUESTS} requests comes again, each acknowledged after {} ms",
+            in_ms(delay)
+        ));
+    }
+    Err(Fault::deviation(format!(
+        "{} of {REQUESTS} requests come again, after {again:?} ms; the timeout is {} ms",
+        again.len(),
+        in_ms(timeout(SHORT))
+    )))
 }

@@ -80,7 +80,7 @@ fn quanta(switch: &Switch<'_>, count: u16) -> Duration {
 
 /// How many copies of one frame of the stream come; `count` of them are waited for.
 fn passes(switch: &mut Switch<'_>, stream: &Stream, count: usize) -> Check<usize> {
-    switch.copies(stream.port, &stream.frame, count).map(|came| came.len())
+    switch.copies_by_time(stream.port, &stream.frame, count).map(|came| came.len())
 }
 
 /// Sends MAC control by `port`, and gives the device the time to take it.
@@ -92,7 +92,7 @@ fn say(switch: &mut Switch<'_>, port: u8, frame: &Frame) -> Check<()> {
 
 /// That frames which were held come out once it is permitted.
 fn held(switch: &mut Switch<'_>, stream: &Stream) -> Check<()> {
-    let came = switch.collect(&stream.frame, 1)?;
+    let came = switch.held_copies(&stream.frame, 1)?;
     must!(came.len() == 1, "{} of 1 frame comes after the pause", came.len());
     Ok(())
 }

@@ -2,9 +2,11 @@
 
 use super::{Scripts, Switch};
 use crate::dut::verdict::{Check, Fault, must};
-use proto::units::Duration;
+use proto::frame::Frame;
+use proto::units::{Duration, Instant};
 use proto::wire::ethernet::MacAddress;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 pub(super) const SCRIPTS: Scripts = &[
     ("L2-01", unknown),
@@ -138,22 +140,25 @@ fn table(switch: &mut Switch<'_>) -> Check {
     Ok(format!("{STATIONS} addresses are known at once"))
 }
 
-/// Numbered frames back to back by each of `ports`, to a station at port 2.
+/// Numbered frames, 60 µs apart, by each of `ports`, to a station at port 2.
 fn burst(switch: &mut Switch<'_>, ports: &[u8]) -> Check {
     const FRAMES: u32 = 500;
     let to = switch.station(2);
     switch.teach(2, to)?;
-    for number in 0..FRAMES {
-        for port in ports {
-            let frame = switch.frame(to, switch.station(10 + u16::from(*port)), 200, number);
-            switch.line.send(*port, &frame.octets)?;
+    let every = Duration::from_us(60);
+    let frames = |port: u8| {
+        let from = switch.station(10 + u16::from(port));
+        (0..FRAMES).map(|number| switch.frame(to, from, 200, number)).collect::<Arc<[Frame]>>()
+    };
+    let streams: Vec<(u8, Arc<[Frame]>)> =
+        ports.iter().map(|port| (*port, frames(*port))).collect();
+    switch.play(every * u64::from(FRAMES), |script| {
+        for (port, frames) in streams {
+            script.every(Instant::ZERO, every, u64::from(FRAMES), move |bed, number| {
+                bed.send_frame(port, &frames[number as usize]);
+            });
         }
-        if number % 16 == 15 {
-            // A line's worth of room in the sockets between tester and device.
-            let until = switch.line.now() + Duration::from_us(1_000);
-            switch.line.wait(until, |_| false)?;
-        }
-    }
+    })?;
     let (mark, wanted) = (switch.mark, FRAMES as usize * ports.len());
     let until = switch.line.now() + switch.file.tolerance.patience;
     switch.line.wait(until, |seen| seen.len() - mark >= wanted)?;
