@@ -74,6 +74,7 @@ pub fn config(choice: u8, traffic: u8) -> NicConfig {
         adapters: vec![Lid::new(1), Lid::new(2), Lid::new(3)],
         classes: CLASSES.into_iter().map(class).collect(),
         host: None,
+        management: None,
         traffic: (0..3).filter(|index| traffic >> index & 1 != 0).map(item).collect(),
     }
 }

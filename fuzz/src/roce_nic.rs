@@ -52,6 +52,7 @@ fn config(choice: u8, traffic: u8, host: u8) -> NicConfig {
         scheme: if scheme.kind == "none" { plain.scheme } else { scheme },
         link: LinkConfig { control: FlowControlConfig::Pause(control), ..plain.link },
         host: (host & 64 != 0).then(serving),
+        management: None,
         ..plain
     }
 }

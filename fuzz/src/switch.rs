@@ -58,6 +58,7 @@ fn config(choice: u8) -> SwitchConfig {
         routes: (1..=PORTS as u16).map(route).collect(),
         routing: RoutingConfig::default(),
         watchdog: None,
+        management: None,
         multicast: vec![MulticastRoute {
             lid: Lid::new(0xc000),
             ports: (0..PORTS - 1).map(PortNumber::from_index).collect(),

@@ -11,6 +11,7 @@ pub use encapsulation::{
 
 pub use host::{HostConfig, RemoteConfig, ServeConfig, ServiceKind};
 
+use management::ManagementConfig;
 use proto::congestion::SchemeConfig;
 use proto::ids::{Lid, ServiceLevel};
 use proto::link::LinkConfig;
@@ -77,6 +78,9 @@ pub struct NicConfig {
     /// The host beside the channel adapter, on Ethernet links that lead to foreign hosts.
     #[serde(default)]
     pub host: Option<HostConfig>,
+    /// The NIC is under a subnet manager; InfiniBand only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub management: Option<ManagementConfig>,
 }
 
 proto::params! {

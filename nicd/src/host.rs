@@ -324,15 +324,15 @@ impl HostStack {
     }
 
     /// Size and class of the next frame; makes it if needed.
-    pub fn head(&mut self, now: Instant) -> Option<(Bytes, FrameClass)> {
+    pub fn next_frame(&mut self, now: Instant) -> Option<(Bytes, FrameClass)> {
         if self.out.is_empty() {
             self.make_frame(now);
         }
         self.out.front().map(|(frame, class)| (frame.line_size(), *class))
     }
 
-    /// Takes the frame of [`HostStack::head`].
-    pub fn take(&mut self) -> Option<Frame> {
+    /// Takes the frame of [`HostStack::next_frame`].
+    pub fn take_frame(&mut self) -> Option<Frame> {
         let (frame, _) = self.out.pop_front()?;
         self.injected += 1;
         Some(frame)

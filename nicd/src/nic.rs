@@ -14,11 +14,13 @@ use crate::transport::adapter::ChannelAdapter;
 use crate::transport::queue_pair::HeldRequest;
 use crate::transport::receive::ReceivedFrame;
 use crate::workload::{Workload, WorkloadAction};
+use managed::Managed;
 use proto::counters::{Balance, BinReading, DeviceReading, DropReason};
-use proto::device::{Control, Departure, Depth, Device, Instrumented};
+use proto::device::{Control, Departure, Depth, Device, Instrumented, ManagementDatagram};
 use proto::events::{DeviceEvent, EventLog};
 use proto::frame::{Frame, FrameHeaders, FrameKind, FramePool};
 use proto::ids::{PortNumber, VirtualLane};
+use proto::link::credit::LinkState;
 use proto::link::port::{Arrival, LinkPort, Transmission};
 use proto::units::{BitRate, Bytes, Instant};
 
@@ -34,6 +36,8 @@ pub struct Nic {
     adapter: ChannelAdapter,
     /// The host beside the adapter, on fabrics with foreign hosts.
     host: Option<Box<HostStack>>,
+    /// On a fabric under a subnet manager.
+    managed: Option<Box<Managed>>,
     workload: Workload,
     link_packets: FramePool,
     events: EventLog,
@@ -52,11 +56,17 @@ impl Nic {
         let scheme = config.check()?;
         let roce = config.wire.roce();
         let drain = roce.and_then(|roce| roce.drain);
+        let mut port = LinkPort::new(PortNumber::from_index(0), &config.link, Instant::ZERO);
+        let managed = Managed::new(&config);
+        if managed.is_some() {
+            port.permit(LinkState::Initialize, Instant::ZERO);
+        }
         Ok(Nic {
+            managed,
             rx_buffer: drain.map(|drain| RxBuffer::new(drain, config.link.buffer)),
             storm: roce.and_then(|roce| roce.storm),
             storm_priorities: 0,
-            port: LinkPort::new(PortNumber::from_index(0), &config.link, Instant::ZERO),
+            port,
             workload: Workload::new(&config),
             host: HostStack::new(&config),
             adapter: ChannelAdapter::new(config, scheme),
@@ -118,6 +128,10 @@ impl Nic {
     /// Delivers one frame to the adapter. On InfiniBand this frees its input buffer as of `arrived`.
     #[inline]
     fn hand_over(&mut self, frame: Frame, headers: &FrameHeaders, arrived: Instant, now: Instant) {
+        if self.managed.is_some() && Managed::claims(headers) {
+            self.port.release(headers.lane, headers.size, arrived);
+            return self.manage(frame, headers, now);
+        }
         let for_host = match &mut self.host {
             Some(host) if HostStack::claims(headers) => host.receive(&frame, headers, now),
             _ => None,
@@ -198,6 +212,9 @@ impl Device for Nic {
         if self.may_send_pause() {
             self.update_pause(now);
         }
+        if self.managed.is_some() {
+            self.observe(now);
+        }
     }
 
     fn handle_timeout(&mut self, now: Instant) {
@@ -211,6 +228,9 @@ impl Device for Nic {
         if let Some(host) = &mut self.host {
             host.handle_timeout(now);
         }
+        if self.managed.is_some() {
+            self.observe(now);
+        }
         self.deliver_released(now);
     }
 
@@ -221,9 +241,10 @@ impl Device for Nic {
         }
         self.catch_up(now);
         self.has_unsent_arrivals = false;
-        let departure = match self.host {
-            Some(_) => self.poll_transmit_with_host(now),
-            None => self.poll_transmit_alone(now),
+        let departure = match (&self.host, &self.managed) {
+            (Some(_), _) => self.poll_transmit_with_host(now),
+            (None, Some(_)) => self.poll_transmit_managed(now),
+            (None, None) => self.poll_transmit_alone(now),
         }?;
         // A notification or timer that raises a rate may permit a frame since some instant in the past. The line counts from
         // there, and pacing with it, but no frame leaves before the step that permits it.
@@ -240,7 +261,12 @@ impl Device for Nic {
         }
         let line_free = self.port.line_free_at();
         let line_is_busy = line_free > self.now;
-        let news = self.adapter.has_news() || host.is_some_and(|host| host.is_ready());
+        let managed = self.managed.as_ref();
+        let agents = managed.map_or(Instant::NEVER, |it| it.endpoint.agents.poll_timeout());
+        next = next.min(agents);
+        let beside =
+            host.is_some_and(|host| host.is_ready()) || managed.is_some_and(|it| it.is_ready());
+        let news = self.adapter.has_news() || beside;
         if line_is_busy && (self.port.control_is_due(self.now) || news) {
             next = next.min(line_free);
         }
@@ -298,7 +324,14 @@ impl Instrumented for Nic {
             balance.delivered += host.delivered;
             balance.injected += host.injected;
         }
-        let (link_local, buffered) = (self.port.link_local_sent(), draining + balance.buffered);
+        let mut waiting = 0;
+        if let Some(managed) = &self.managed {
+            balance.delivered += managed.delivered;
+            balance.injected += managed.injected;
+            waiting = managed.buffered();
+        }
+        let (link_local, buffered) =
+            (self.port.link_local_sent(), draining + waiting + balance.buffered);
         reading.balance = Balance { link_local, buffered, ..balance };
     }
 
@@ -334,11 +367,27 @@ impl Control for Nic {
         self.host.as_mut().map(|host| host.answer(line, now).unwrap_or_default())
     }
 
+    fn send_management(&mut self, datagram: ManagementDatagram, now: Instant) -> bool {
+        self.send_for_client(datagram, now)
+    }
+
+    fn poll_management(&mut self) -> Option<ManagementDatagram> {
+        self.managed.as_mut()?.endpoint.poll_client()
+    }
+
+    fn claim_manager(&mut self, on: bool, now: Instant) -> bool {
+        let Some(managed) = &mut self.managed else { return false };
+        let changes = managed.endpoint.agents.has_manager() != on;
+        managed.endpoint.agents.set_manager(on, now);
+        changes
+    }
+
     fn slow_down(&mut self, port: PortNumber, rate: BitRate) -> bool {
         port.index() == 0 && self.port.slow_down(rate)
     }
 }
 
+mod managed;
 mod sources;
 
 #[cfg(test)]

@@ -65,7 +65,8 @@ pub struct Reaction {
 
 /// The pacing groups of one NIC.
 pub struct Pacer {
-    scheme: Arc<dyn Roles>,
+    /// By connection class.
+    schemes: Vec<Arc<dyn Roles>>,
     scope: Scope,
     /// The most groups of one lane with scope `destination`. Source: IEEE 802.1Q, 32.9.3 (cnRpPortPriMaxRps).
     max_groups_per_lane: usize,
@@ -92,7 +93,7 @@ impl Pacer {
         let (scope, max_groups_per_lane) = (scheme.scope(), scheme.reaction_points().max(1));
         let any = scheme.reaction_point(place(config, full_frame, "reaction/any"));
         Pacer {
-            scheme,
+            schemes: vec![scheme; config.classes.len().max(1)],
             scope,
             max_groups_per_lane,
             full_frame,
@@ -148,7 +149,12 @@ impl Pacer {
 
     fn add_group(&mut self, place: Place, flow: FlowId, lane: VirtualLane, now: Instant) -> u32 {
         let index = self.groups.len() as u32;
-        let mut group = Group::new(self.scheme.reaction_point(place), flow, lane, now);
+        let mut group = Group::new(
+            self.schemes[usize::from(flow.class)].reaction_point(place),
+            flow,
+            lane,
+            now,
+        );
         if group.has_moved || group.state != self.initial {
             group.has_moved = true;
             group.history();
@@ -158,6 +164,27 @@ impl Pacer {
         let (groups, latest) = &mut self.by_lane[lane.index()];
         (*groups, *latest) = (*groups + 1, index);
         index
+    }
+
+    /// Replaces every reaction point by one of its class's new scheme, in its initial state. Calls `on_permission` with
+    /// each group and when it may send.
+    pub fn set_schemes(
+        &mut self,
+        schemes: Vec<Arc<dyn Roles>>,
+        config: &NicConfig,
+        now: Instant,
+        out: &mut Outputs,
+        mut on_permission: impl FnMut(u32, Permission),
+    ) {
+        self.schemes = schemes;
+        for index in 0..self.groups.len() as u32 {
+            let purpose = format_args!("reaction/managed/{index}");
+            let place = place(config, self.full_frame, purpose);
+            let group = &mut self.groups[index as usize];
+            let scheme = &self.schemes[usize::from(group.flow.class)];
+            group.reaction = scheme.reaction_point(place);
+            on_permission(index, self.update(index, now, out));
+        }
     }
 
     /// Handles a notification for `flow` of `group`.

@@ -81,6 +81,13 @@ impl WireFormat {
         dispatch!(self, format => format.lane(level))
     }
 
+    /// New queue pairs use these lanes, by service level. No effect on Ethernet.
+    pub fn set_lanes(&mut self, lanes: [VirtualLane; 16]) {
+        if let WireFormat::Infiniband(format) = self {
+            format.lanes = lanes;
+        }
+    }
+
     /// The lane of notifications for flows with this service level.
     pub fn notification_lane(&self, level: ServiceLevel) -> VirtualLane {
         dispatch!(self, format => format.notification_lane(level))

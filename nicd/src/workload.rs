@@ -6,7 +6,7 @@
 
 use crate::config::{Arrivals, NicConfig, Target, TrafficConfig};
 use crate::wire::WireFormat;
-use proto::ids::{Lid, VirtualLane};
+use proto::ids::{Lid, ServiceLevel, VirtualLane};
 use proto::random::Random;
 use proto::units::{Duration, Instant};
 pub use script::Progress;
@@ -62,6 +62,7 @@ pub enum WorkloadAction {
 #[derive(Clone, Debug)]
 struct Item {
     config: TrafficConfig,
+    level: ServiceLevel,
     lane: VirtualLane,
     arrivals: Random,
     targets: Random,
@@ -116,6 +117,7 @@ impl Workload {
             };
             let mut item = Item {
                 config: traffic.clone(),
+                level,
                 lane: wire.lane(level),
                 arrivals: stream("arrivals"),
                 targets: stream("targets"),
@@ -136,6 +138,21 @@ impl Workload {
             workload.schedule(index as u16, first);
         }
         workload
+    }
+
+    /// Items of service level s act on lane `lane(s)` from now on.
+    pub fn set_lanes(&mut self, lane: impl Fn(ServiceLevel) -> VirtualLane) {
+        let due: Vec<_> = self.lanes.iter_mut().flat_map(|lane| lane.drain()).collect();
+        for item in &mut self.items {
+            let lane = lane(item.level);
+            if lane.index() < self.lanes.len() {
+                item.lane = lane;
+            }
+        }
+        for Reverse((at, index)) in due {
+            let lane = self.items[usize::from(index)].lane;
+            self.lanes[lane.index()].push(Reverse((at, index)));
+        }
     }
 
     /// When an item of `lane` acts next; [`Instant::NEVER`] if none does.

@@ -96,6 +96,7 @@ fn config(ways: usize) -> SwitchConfig {
         multicast: Vec::new(),
         routing,
         watchdog: None,
+        management: None,
     };
     config.memory.headroom = headroom_needed(&config);
     config

@@ -133,6 +133,7 @@ fn config(scheme: SchemeConfig) -> SwitchConfig {
         multicast: Vec::new(),
         routing: RoutingConfig::default(),
         watchdog: None,
+        management: None,
     }
 }
 

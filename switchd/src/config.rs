@@ -4,6 +4,7 @@ pub mod domain;
 
 pub use domain::{Defence, DomainConfig};
 
+use management::ManagementConfig;
 use proto::congestion::SchemeConfig;
 use proto::ids::{Lid, PortNumber};
 use proto::link::LinkConfig;
@@ -41,6 +42,9 @@ pub struct SwitchConfig {
     /// Watches for priorities that are paused for ever; Ethernet only.
     #[serde(default)]
     pub watchdog: Option<WatchdogConfig>,
+    /// The switch is under a subnet manager; InfiniBand only. Its tables and its LID are then empty at first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub management: Option<ManagementConfig>,
 }
 
 /// One port of a switch.

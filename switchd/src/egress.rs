@@ -122,6 +122,11 @@ impl Egress {
         Egress { service, ..self }
     }
 
+    /// Replaces the congestion points of all lanes.
+    pub fn set_points(&mut self, points: Vec<Box<dyn CongestionPoint>>) {
+        self.lanes.iter_mut().zip(points).for_each(|(lane, point)| lane.point = point);
+    }
+
     /// Whether the last bit of the frame under way has left by `now`. Called at every turn, mostly without
     /// result.
     #[inline]

@@ -49,6 +49,12 @@ pub trait Table: Send {
     /// The ports that lead to an adapter, the preferred one first; empty without a route.
     fn ports_to(&self, adapter: Lid) -> &[PortNumber];
 
+    /// Routes an adapter by `output` alone, or not at all. Only tables of InfiniBand change while they run.
+    fn set_route(&mut self, _adapter: Lid, _output: Option<PortNumber>) {}
+
+    /// Routes a group by these outputs. Only tables of InfiniBand change while they run.
+    fn set_multicast(&mut self, _group: Lid, _outputs: Vec<PortNumber>) {}
+
     /// Adds the totals of the port, under operators' names.
     fn read(&self, _port: PortNumber, _named: &mut Vec<(String, u64)>) {}
 }

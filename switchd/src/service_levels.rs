@@ -29,6 +29,15 @@ impl ServiceLevels {
         ServiceLevels { ports, lanes: (0..LEVELS as u8).map(VirtualLane::truncate).collect() }
     }
 
+    /// Sets the lanes of one pair of ports, by service level. The other pairs keep theirs.
+    pub fn set(&mut self, input: PortNumber, output: PortNumber, lanes: [VirtualLane; LEVELS]) {
+        if self.lanes.len() == LEVELS {
+            self.lanes = self.lanes.repeat(self.ports * self.ports);
+        }
+        let first = (input.index() * self.ports + output.index()) * LEVELS;
+        self.lanes[first..first + LEVELS].copy_from_slice(&lanes);
+    }
+
     /// The lane on which a packet of `level` from `input` leaves by `output`.
     pub fn lane(&self, input: PortNumber, output: PortNumber, level: ServiceLevel) -> VirtualLane {
         let pair = if self.lanes.len() == LEVELS {
@@ -61,6 +70,15 @@ mod tests {
         let each: Vec<u8> = (0..4).flat_map(|pair| [pair; 16]).collect();
         let map = ServiceLevels::new(&each, 2).expect("sixteen lanes a pair");
         assert_eq!([lane(&map, 0, 1, 3), lane(&map, 1, 0, 3)], [1, 2]);
+    }
+
+    #[test]
+    fn a_pair_that_is_set_leaves_the_others_as_they_were() {
+        let same: Vec<u8> = (0..16).collect();
+        let mut map = ServiceLevels::new(&same, 3).expect("sixteen lanes");
+        let port = PortNumber::from_index;
+        map.set(port(0), port(2), [VirtualLane::truncate(7); LEVELS]);
+        assert_eq!((lane(&map, 0, 2, 5), lane(&map, 0, 1, 5), lane(&map, 2, 0, 5)), (7, 5, 5));
     }
 
     #[test]

@@ -2,8 +2,10 @@
 //!
 //! [`build`] makes it from its configuration. [`relay`] moves a packet from its port to its queue and
 //! completes its transmission. [`notifications`] sends the switch's own messages. [`storm`] applies the
-//! watchdog's actions. This file implements the device traits.
+//! watchdog's actions. [`management`] connects the agents of a managed fabric. This file implements the device
+//! traits.
 
+use crate::config::SwitchConfig;
 use crate::egress::{Context, Egress};
 use crate::memory::Memory;
 use crate::memory::queues::Queues;
@@ -11,10 +13,11 @@ use crate::port_set::PortSet;
 use crate::routing::router::Router;
 use crate::service_levels::ServiceLevels;
 use crate::watchdog::Watchdog;
+use ::management::Management;
 use cn_domain_edge::CnDomainEdge;
 use packet::Packet;
 use proto::counters::{Balance, BinReading, DeviceReading, LaneReading, PortReading};
-use proto::device::{Control, Departure, Device, Instrumented};
+use proto::device::{Control, Departure, Device, Instrumented, ManagementDatagram};
 use proto::events::{DeviceEvent, EventLog};
 use proto::frame::{Frame, FramePool};
 use proto::ids::{Lid, PortNumber};
@@ -28,6 +31,7 @@ mod buffers;
 mod build;
 mod cn_domain_edge;
 mod error;
+mod management;
 mod notifications;
 mod packet;
 mod relay;
@@ -45,6 +49,12 @@ pub struct Switch {
     memory: Option<Box<dyn Memory>>,
     routing: Router,
     sl2vl: ServiceLevels,
+    /// On a fabric under a subnet manager.
+    managed: Option<Box<Management>>,
+    /// The configuration, for congestion points that a subnet manager replaces.
+    blueprint: Option<Box<SwitchConfig>>,
+    /// Ports that a subnet manager has not made Active: they take no data.
+    shut: PortSet,
     watchdog: Option<Watchdog>,
     pool: FramePool,
     log: EventLog,
@@ -135,6 +145,9 @@ impl Device for Switch {
             Arrival::Control | Arrival::Lost(_) => {
                 self.pool.recycle(frame);
                 self.dirty.insert(port);
+                if self.managed.is_some() {
+                    self.observe(port, now);
+                }
             }
             Arrival::Packet(headers) => {
                 let lane = headers.lane;
@@ -151,10 +164,17 @@ impl Device for Switch {
                 self.finish(number, now);
                 self.ports[index].handle_timeout(now, &mut self.log);
                 self.dirty.insert(number);
+                if self.managed.is_some() {
+                    self.observe(number, now);
+                }
             }
         }
         self.routing.handle_timeout(now);
         self.watch(now);
+        if let Some(managed) = &mut self.managed {
+            managed.agents.handle_timeout(now);
+            self.after_management(now);
+        }
     }
 
     fn poll_transmit(&mut self, now: Instant) -> Option<Departure> {
@@ -169,7 +189,9 @@ impl Device for Switch {
 
     fn poll_timeout(&self) -> Option<Instant> {
         let watch = self.watchdog.as_ref().map_or(Instant::NEVER, |watchdog| watchdog.due);
-        Some(self.next_due.min(watch).min(self.routing.poll_timeout()))
+        let agents = self.managed.as_ref();
+        let agents = agents.map_or(Instant::NEVER, |managed| managed.agents.poll_timeout());
+        Some(self.next_due.min(watch).min(agents).min(self.routing.poll_timeout()))
     }
 
     fn poll_event(&mut self) -> Option<DeviceEvent> {
@@ -220,6 +242,21 @@ impl Instrumented for Switch {
 }
 
 impl Control for Switch {
+    fn send_management(&mut self, datagram: ManagementDatagram, now: Instant) -> bool {
+        self.send_for_client(datagram, now)
+    }
+
+    fn poll_management(&mut self) -> Option<ManagementDatagram> {
+        self.managed.as_mut()?.poll_client()
+    }
+
+    fn claim_manager(&mut self, on: bool, now: Instant) -> bool {
+        let Some(managed) = &mut self.managed else { return false };
+        let changes = managed.agents.has_manager() != on;
+        managed.agents.set_manager(on, now);
+        changes
+    }
+
     fn slow_down(&mut self, port: PortNumber, rate: BitRate) -> bool {
         self.ports.get_mut(port.index()).is_some_and(|port| port.slow_down(rate))
     }

@@ -97,7 +97,7 @@ const CRATES: &[(&str, &str, &[&str])] = &[
     ("proto", "proto", &[]),
     ("verbs", "proto/verbs", &[]),
     ("management", "proto/management", &["proto"]),
-    ("testbed", "tests/testbed", &["proto", "verbs"]),
+    ("testbed", "tests/testbed", &["proto", "verbs", "management"]),
     ("emulation", "emulation", &["proto"]),
     ("capture", "emulation/capture", &["proto", "emulation"]),
     ("daemon", "emulation/daemon", &["proto", "emulation", "capture"]),

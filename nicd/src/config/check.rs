@@ -58,6 +58,11 @@ impl NicConfig {
             }
             _ => return Err(ConfigError::Rule(TECHNOLOGY.to_owned())),
         }
+        if self.management.is_some() && self.wire.roce().is_some() {
+            return Err(ConfigError::Rule(
+                "a subnet manager needs a link of InfiniBand".to_owned(),
+            ));
+        }
         self.check_host()?;
         let adapters = self.check_adapters()?;
         for (index, class) in self.classes.iter().enumerate() {

@@ -1,29 +1,61 @@
-//! The frames of a NIC with a host: those of the channel adapter and those of the host, in turn.
+//! The frames of a NIC with two sources, in turn: the channel adapter, and a host or the management beside it.
 
 use super::Nic;
 use crate::host::HostStack;
 use crate::transport::adapter::ChannelAdapter;
 use proto::device::Departure;
+use proto::events::EventLog;
+use proto::frame::{Frame, FrameClass, FramePool};
 use proto::ids::VirtualLane;
-use proto::link::port::{Head, LaneSource, Transmission};
-use proto::units::Instant;
+use proto::link::port::{Head, LaneSource, LinkPort, Transmission};
+use proto::units::{Bytes, Instant};
+
+/// A source of frames beside the adapter.
+pub(super) trait Beside {
+    /// The lanes that may have a frame, bit n for lane n.
+    fn lanes(&self) -> u16;
+    /// Size and class of the next frame of `lane`.
+    fn head(&mut self, lane: VirtualLane, now: Instant) -> Option<(Bytes, FrameClass)>;
+    /// Takes the frame of [`Beside::head`].
+    fn take(&mut self, lane: VirtualLane) -> Option<Frame>;
+    /// The next frame of a common lane is this source's, if it has one.
+    fn goes_first(&mut self) -> &mut bool;
+}
+
+impl Beside for HostStack {
+    fn lanes(&self) -> u16 {
+        u16::from(self.is_ready()) << self.lane().index()
+    }
+
+    fn head(&mut self, lane: VirtualLane, now: Instant) -> Option<(Bytes, FrameClass)> {
+        self.next_frame(now).filter(|_| lane == self.lane())
+    }
+
+    fn take(&mut self, _: VirtualLane) -> Option<Frame> {
+        self.take_frame()
+    }
+
+    fn goes_first(&mut self) -> &mut bool {
+        &mut self.goes_first
+    }
+}
 
 /// Both sources of a port.
-struct Sources<'a> {
+struct Sources<'a, B> {
     adapter: &'a mut ChannelAdapter,
-    host: &'a mut HostStack,
+    beside: &'a mut B,
 }
 
 /// A frame of either source.
 enum Either<T> {
     Adapter(T),
-    Host,
+    Beside,
 }
 
-impl Sources<'_> {
-    fn of_host(&mut self, lane: VirtualLane, now: Instant) -> Option<Head<Either<AdapterOffer>>> {
-        let (size, class) = self.host.head(now).filter(|_| lane == self.host.lane())?;
-        Some(Head { size, ready: now, class, offer: Either::Host })
+impl<B: Beside> Sources<'_, B> {
+    fn of_beside(&mut self, lane: VirtualLane, now: Instant) -> Option<Head<Either<AdapterOffer>>> {
+        let (size, class) = self.beside.head(lane, now)?;
+        Some(Head { size, ready: now, class, offer: Either::Beside })
     }
 
     fn of_adapter(
@@ -31,6 +63,10 @@ impl Sources<'_> {
         lane: VirtualLane,
         now: Instant,
     ) -> Option<Head<Either<AdapterOffer>>> {
+        // The adapter has data lanes only.
+        if lane == VirtualLane::MANAGEMENT {
+            return None;
+        }
         let Head { size, ready, class, offer } = self.adapter.head(lane, now)?;
         Some(Head { size, ready, class, offer: Either::Adapter(offer) })
     }
@@ -38,19 +74,20 @@ impl Sources<'_> {
 
 type AdapterOffer = <ChannelAdapter as LaneSource>::Offer;
 
-impl LaneSource for Sources<'_> {
+impl<B: Beside> LaneSource for Sources<'_, B> {
     type Offer = Either<AdapterOffer>;
 
     fn lanes(&self) -> u16 {
-        let host = u16::from(self.host.is_ready()) << self.host.lane().index();
-        self.adapter.lanes() | host
+        self.adapter.lanes() | self.beside.lanes()
     }
 
     fn head(&mut self, lane: VirtualLane, now: Instant) -> Option<Head<Self::Offer>> {
-        if self.host.goes_first {
-            return self.of_host(lane, now).or_else(|| self.of_adapter(lane, now));
+        // The adapter is always asked, because it then notes the flows whose permission has come.
+        let adapter = self.of_adapter(lane, now);
+        if *self.beside.goes_first() {
+            return self.of_beside(lane, now).or(adapter);
         }
-        self.of_adapter(lane, now).or_else(|| self.of_host(lane, now))
+        adapter.or_else(|| self.of_beside(lane, now))
     }
 }
 
@@ -58,10 +95,21 @@ impl Nic {
     /// [`proto::device::Device::poll_transmit`] for a NIC with a host.
     pub(super) fn poll_transmit_with_host(&mut self, now: Instant) -> Option<Departure> {
         self.connect_foreign(now);
-        let first = self.poll_sources(now);
+        let first = self.poll_host(now);
         // The choice of a frame may have made a queue pair that asks for a connection.
         let asked = self.connect_foreign(now);
-        if first.is_none() && asked { self.poll_sources(now) } else { first }
+        if first.is_none() && asked { self.poll_host(now) } else { first }
+    }
+
+    fn poll_host(&mut self, now: Instant) -> Option<Departure> {
+        let Nic { host, adapter, port, link_packets, events, .. } = self;
+        poll_sources(port, adapter, &mut **host.as_mut()?, (link_packets, events), now)
+    }
+
+    /// The same for a NIC under a subnet manager.
+    pub(super) fn poll_transmit_managed(&mut self, now: Instant) -> Option<Departure> {
+        let Nic { managed, adapter, port, link_packets, events, .. } = self;
+        poll_sources(port, adapter, &mut **managed.as_mut()?, (link_packets, events), now)
     }
 
     /// Carries requests for connections to the host, and their outcomes to the adapter. Whether there were any.
@@ -78,24 +126,29 @@ impl Nic {
         }
         any
     }
+}
 
-    fn poll_sources(&mut self, now: Instant) -> Option<Departure> {
-        let host = self.host.as_mut()?;
-        let mut sources = Sources { adapter: &mut self.adapter, host };
-        let pool = &mut self.link_packets;
-        match self.port.poll_transmit(&mut sources, pool, now, &mut self.events)? {
-            Transmission::Control(departure) => Some(departure),
-            Transmission::Granted(grant) => {
-                host.goes_first = matches!(grant.offer, Either::Adapter(_));
-                let (offer, grant) = grant.replace(());
-                Some(match offer {
-                    Either::Adapter(offer) => self.adapter.transmit(grant.replace(offer).1),
-                    Either::Host => {
-                        let frame = host.take().expect("the granted frame is the first to leave");
-                        grant.departure(frame)
-                    }
-                })
-            }
+/// The next frame of either source that starts to leave.
+fn poll_sources(
+    port: &mut LinkPort,
+    adapter: &mut ChannelAdapter,
+    beside: &mut impl Beside,
+    (pool, events): (&mut FramePool, &mut EventLog),
+    now: Instant,
+) -> Option<Departure> {
+    let mut sources = Sources { adapter, beside };
+    match port.poll_transmit(&mut sources, pool, now, events)? {
+        Transmission::Control(departure) => Some(departure),
+        Transmission::Granted(grant) => {
+            *beside.goes_first() = matches!(grant.offer, Either::Adapter(_));
+            let (offer, grant) = grant.replace(());
+            Some(match offer {
+                Either::Adapter(offer) => adapter.transmit(grant.replace(offer).1),
+                Either::Beside => {
+                    let frame = beside.take(grant.lane);
+                    grant.departure(frame.expect("the granted frame is the first to leave"))
+                }
+            })
         }
     }
 }

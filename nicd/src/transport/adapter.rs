@@ -1,9 +1,9 @@
 //! The channel adapter: its state, the messages posted to it, and its timers.
 
-use crate::config::{Arrivals, NicConfig, QueuePairOrder, Target};
+use crate::config::{Arrivals, ClassConfig, NicConfig, QueuePairOrder, Target};
 use crate::counters::{Latencies, Total, Totals};
-use crate::pacer::Pacer;
 use crate::pacer::group::Outputs;
+use crate::pacer::{Pacer, place};
 use crate::timers::{Entry, Timer};
 use crate::transport::connections::{Connection, ConnectionTable};
 use crate::transport::flow_report::FlowReport;
@@ -15,11 +15,11 @@ use crate::transport::requester::{RequesterAction, Withdrawn};
 use crate::transport::scheduler::Scheduler;
 use crate::wire::WireFormat;
 use crate::workload::{MessageStarted, Progress, WorkRequest};
-use proto::congestion::Roles;
+use proto::congestion::{Roles, SchemeConfig};
 use proto::counters::Balance;
 use proto::events::{DeviceEvent, EventKind};
 use proto::frame::{Frame, FramePool};
-use proto::ids::VirtualLane;
+use proto::ids::{ServiceLevel, VirtualLane};
 use proto::units::Instant;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -232,6 +232,47 @@ impl ChannelAdapter {
     /// Returns the buffer of a frame that has reached its end to the pool.
     pub fn recycle(&mut self, frame: Frame) {
         self.pool.recycle(frame);
+    }
+
+    /// New queue pairs use these lanes, by service level.
+    pub fn set_lanes(&mut self, lanes: [VirtualLane; 16]) {
+        self.wire.set_lanes(lanes);
+    }
+
+    /// The scheme that the configuration names.
+    pub fn scheme_config(&self) -> &SchemeConfig {
+        &self.config.scheme
+    }
+
+    /// Replaces the roles of this adapter where `roles` has some for the service level. Reaction points begin in their
+    /// initial state.
+    pub fn set_schemes(
+        &mut self,
+        roles: impl Fn(ServiceLevel) -> Option<Arc<dyn Roles>>,
+        now: Instant,
+    ) {
+        let of_class = |class: &ClassConfig| roles(class.service_level);
+        let schemes: Vec<_> = self.config.classes.iter().map(of_class).collect();
+        let kept = |scheme: &Option<Arc<dyn Roles>>| {
+            scheme.clone().unwrap_or_else(|| Arc::clone(&self.scheme))
+        };
+        let all = schemes.iter().map(kept).collect();
+        let (scheduler, out) = (&mut self.scheduler, &mut self.out);
+        self.pacer.set_schemes(all, &self.config, now, out, |group, permission| {
+            scheduler.set_permission(group, permission, now);
+        });
+        for pair in &mut self.queue_pairs {
+            let scheme = &schemes[usize::from(pair.class)];
+            if let (Some(scheme), Some(queue)) = (scheme, &mut pair.receive_queue) {
+                let purpose = format_args!("notification/managed/{}/{}", pair.class, pair.peer);
+                let full_frame = self.wire.full_frame(&self.config.link);
+                let place = place(&self.config, full_frame, purpose);
+                queue.notification_point = scheme.notification_point(place);
+            }
+        }
+        if let Some(scheme) = schemes.into_iter().flatten().next() {
+            self.scheme = scheme;
+        }
     }
 
     /// Handles every timer that is due at `now`.

@@ -16,7 +16,7 @@ const HEADERS: u64 = 8 + 12 + 4 + 2;
 pub struct InfinibandFormat {
     own: Lid,
     /// The SL to VL mapping table.
-    lanes: [VirtualLane; 16],
+    pub(super) lanes: [VirtualLane; 16],
     cnp_body: CnpBody,
 }
 

@@ -27,6 +27,7 @@ fn item(arrivals: Arrivals) -> TrafficConfig {
 fn workload(traffic: Vec<TrafficConfig>) -> Workload {
     Workload::new(&NicConfig {
         host: None,
+        management: None,
         name: "h3".to_owned(),
         seed: 11,
         lid: Lid::new(3),

@@ -306,8 +306,10 @@ impl Agents {
     /// The time between two sendings of a notice; `None` while notices have no way.
     fn trap_interval(&self) -> Option<proto::units::Duration> {
         let port = &self.ports[self.home()];
-        let has_way = port.state() == PortState::Active && self.manager().is_unicast();
-        has_way.then(|| trap::interval(fields::SUBNET_TIMEOUT.get(&port.info)))
+        let manager = self.manager();
+        let is_known = port.state() == PortState::Active && manager.is_unicast();
+        let has_way = !self.is_switch() || self.owns(manager) || self.output(manager).is_some();
+        (is_known && has_way).then(|| trap::interval(fields::SUBNET_TIMEOUT.get(&port.info)))
     }
 
     /// The parameters of congestion control that were set.

@@ -2,19 +2,21 @@
 //! queue.
 //!
 //! ```text
-//!   frame ──▶ packet ──▶ datagram ──▶ directed_route ──▶ agent::Agents ──▶ Change ──▶ the device applies it
-//!   frame ◀── packet ◀── datagram ◀── directed_route ◀──    answer
+//!   frame ──▶ packet ──▶ endpoint ──▶ directed_route ──▶ agent::Agents ──▶ Change ──▶ the device applies it
+//!   frame ◀── packet ◀── endpoint ◀── directed_route ◀──    answer
 //! ```
 //!
-//! A device owns one [`agent::Agents`]. It hands in datagrams and what its links do, sends what comes back, and applies
-//! each [`agent::Change`] to its ports and tables. Reading order: [`attribute`], [`datagram`], [`directed_route`],
-//! [`agent`]. Source: IBTA Vol 1, chapters 13, 14 and 16, annex A10.
+//! A device owns one [`endpoint::Management`]. It hands in packets and what its links do, sends what comes back, and
+//! applies each [`agent::Change`] to its ports and tables. Reading order: [`attribute`], [`datagram`],
+//! [`directed_route`], [`agent`], [`endpoint`]. Source: IBTA Vol 1, chapters 13, 14 and 16, annex A10.
 
 pub mod agent;
 pub mod attribute;
 pub mod datagram;
 pub mod directed_route;
+pub mod endpoint;
 pub mod packet;
 
-pub use agent::{Agents, Change, NodeKind, Outcome};
+pub use agent::{Agents, Change, ManagementConfig, NodeKind, Outcome};
 pub use datagram::Datagram;
+pub use endpoint::{Management, Verdict, Way};

@@ -6,12 +6,9 @@ use crate::datagram::Datagram;
 use bytes::BytesMut;
 use proto::counters::DropReason;
 use proto::ids::{Lid, Psn, QueuePairNumber, ServiceLevel, VirtualLane};
-use proto::wire::infiniband::crc::{self, verify_icrc};
+use proto::wire::infiniband::crc::verify_icrc;
 use proto::wire::infiniband::mad::Mad;
-use proto::wire::infiniband::{Bth, Deth, ExtendedHeaders, Lrh, Opcode, Packet, PacketBuilder};
-
-/// Octets of LRH, BTH and DETH, which every packet of subnet management has in front of the datagram.
-const HEADERS: usize = Lrh::LEN + Bth::LEN + Deth::LEN;
+use proto::wire::infiniband::{Bth, Deth, ExtendedHeaders, Opcode, Packet, PacketBuilder};
 
 /// Addresses of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,13 +117,4 @@ pub fn emit(addresses: &Addresses, datagram: &Datagram, buffer: &mut BytesMut) {
     let emitted =
         builder.emit_around(buffer, Datagram::LEN, |buffer| buffer.extend_from_slice(&datagram.0));
     emitted.expect("a datagram fits a packet");
-}
-
-/// Writes a datagram that travels on over the one in a packet, and corrects both CRCs.
-///
-/// # Panics
-/// If the packet does not begin with LRH, BTH, DETH and a datagram.
-pub fn replace(octets: &mut [u8], datagram: &Datagram) {
-    octets[HEADERS..HEADERS + Datagram::LEN].copy_from_slice(&datagram.0);
-    crc::refresh_both(octets);
 }

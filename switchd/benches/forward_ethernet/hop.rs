@@ -117,6 +117,7 @@ fn config(control: Control) -> SwitchConfig {
         multicast: Vec::new(),
         routing: RoutingConfig::default(),
         watchdog: None,
+        management: None,
     };
     config.memory.headroom = headroom_needed(&config);
     config

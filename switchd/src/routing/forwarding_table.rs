@@ -20,22 +20,14 @@ impl ForwardingTable {
     pub fn new(routes: &[Route], multicast: &[MulticastRoute]) -> ForwardingTable {
         let mut table = ForwardingTable::default();
         for route in routes {
-            for lid in route.first.get()..=route.last.get() {
-                if Lid::new(lid).is_unicast() {
-                    let index = usize::from(lid);
-                    if table.unicast.len() <= index {
-                        table.unicast.resize(index + 1, None);
-                    }
-                    table.unicast[index] = Some(route.port);
+            for lid in (route.first.get()..=route.last.get()).map(Lid::new) {
+                if lid.is_unicast() {
+                    table.set_route(lid, Some(route.port));
                 }
             }
         }
         for group in multicast.iter().filter(|group| group.lid.is_multicast()) {
-            let index = usize::from(group.lid.get() - MULTICAST_FIRST);
-            if table.multicast.len() <= index {
-                table.multicast.resize(index + 1, Vec::new());
-            }
-            table.multicast[index].clone_from(&group.ports);
+            table.set_multicast(group.lid, group.ports.clone());
         }
         table
     }
@@ -61,6 +53,25 @@ impl Table for ForwardingTable {
             Address::Lid(lid) => self.to(lid),
             Address::Mac(_) => Lookup::NoRoute(DropReason::NoRoute),
         }
+    }
+
+    fn set_route(&mut self, adapter: Lid, output: Option<PortNumber>) {
+        let index = usize::from(adapter.get());
+        if self.unicast.len() <= index {
+            if output.is_none() {
+                return;
+            }
+            self.unicast.resize(index + 1, None);
+        }
+        self.unicast[index] = output;
+    }
+
+    fn set_multicast(&mut self, group: Lid, outputs: Vec<PortNumber>) {
+        let index = usize::from(group.get() - MULTICAST_FIRST);
+        if self.multicast.len() <= index {
+            self.multicast.resize(index + 1, Vec::new());
+        }
+        self.multicast[index] = outputs;
     }
 
     fn ports_to(&self, adapter: Lid) -> &[PortNumber] {
@@ -94,5 +105,18 @@ mod tests {
         assert_eq!(to(0xc000), Lookup::NoRoute(DropReason::NoMulticastRoute));
         assert!(matches!(to(0xc001), Lookup::Multicast(ports) if ports.len() == 2));
         assert_eq!(to(0xffff), nowhere);
+    }
+
+    #[test]
+    fn a_route_that_is_set_replaces_the_one_before() {
+        let mut table = ForwardingTable::default();
+        let (lid, port) = (Lid::new(70), PortNumber::from_index(3));
+        table.set_route(lid, None);
+        table.set_route(lid, Some(port));
+        assert_eq!(table.to(lid), Lookup::Unicast(&[port]));
+        table.set_route(lid, None);
+        assert_eq!(table.to(lid), Lookup::NoRoute(DropReason::NoRoute));
+        table.set_multicast(Lid::new(0xc002), vec![port]);
+        assert!(matches!(table.to(Lid::new(0xc002)), Lookup::Multicast([only]) if *only == port));
     }
 }

@@ -68,6 +68,16 @@ impl Router {
         }
     }
 
+    /// Routes an adapter by `output` alone, or not at all, from the next packet on.
+    pub fn set_route(&mut self, adapter: Lid, output: Option<PortNumber>) {
+        self.table.set_route(adapter, output);
+    }
+
+    /// Routes a group by these outputs, from the next packet on.
+    pub fn set_multicast(&mut self, group: Lid, outputs: Vec<PortNumber>) {
+        self.table.set_multicast(group, outputs);
+    }
+
     /// Whether a packet with these headers must pass through [`Router::on_notification`].
     #[inline]
     pub fn inspects(&self, headers: &FrameHeaders) -> bool {

@@ -14,13 +14,15 @@ use crate::routing::policies;
 use crate::routing::router::Router;
 use crate::service_levels::ServiceLevels;
 use crate::watchdog::Watchdog;
+use management::{Agents, Management, NodeKind};
 use proto::Technology;
-use proto::congestion::{Place, Roles};
+use proto::congestion::{CongestionPoint, Place, Roles};
 use proto::counters::Balance;
 use proto::events::EventLog;
 use proto::frame::FramePool;
-use proto::ids::{CongestionPointId, PortNumber, Priority};
+use proto::ids::{CongestionPointId, Lid, PortNumber, Priority, VirtualLane};
 use proto::link::LinkConfig;
+use proto::link::credit::LinkState;
 use proto::link::port::LinkPort;
 use proto::random::Random;
 use proto::units::{Duration, Instant};
@@ -30,7 +32,7 @@ impl Switch {
     ///
     /// # Errors
     /// If the configuration names something that does not exist, or numbers that do not hold.
-    pub fn new(config: SwitchConfig) -> Result<Switch, ConfigError> {
+    pub fn new(mut config: SwitchConfig) -> Result<Switch, ConfigError> {
         let count = config.ports.len();
         let (technology, model) = check(&config)?;
         let scheme = config.scheme.roles()?;
@@ -39,12 +41,18 @@ impl Switch {
             Technology::Infiniband => ServiceLevels::new(&config.sl2vl, count),
             Technology::Ethernet => Some(ServiceLevels::identity(count)),
         };
-        let ports: Vec<LinkPort> = (0..count)
+        let sl2vl = sl2vl.ok_or(ConfigError::ServiceLevels)?;
+        let mut ports: Vec<LinkPort> = (0..count)
             .map(|index| {
                 let number = PortNumber::from_index(index);
                 LinkPort::new(number, &config.ports[index].link, Instant::ZERO)
             })
             .collect();
+        if config.management.is_some() {
+            config =
+                SwitchConfig { lid: Lid::default(), routes: vec![], multicast: vec![], ..config };
+            ports.iter_mut().for_each(|port| port.permit(LinkState::Initialize, Instant::ZERO));
+        }
         let lanes = usize::from(ports.iter().map(LinkPort::data_lanes).max().unwrap_or(1));
         let mut dirty = PortSet::EMPTY;
         ports.iter().for_each(|port| dirty.insert(port.number()));
@@ -57,7 +65,10 @@ impl Switch {
             queues: buffers::queues(&config, lanes, technology),
             memory: if ethernet { Some(buffers::memory(&config, model)?) } else { None },
             routing: Router::new(&config, policy(&config, &*scheme, technology)?, technology),
-            sl2vl: sl2vl.ok_or(ConfigError::ServiceLevels)?,
+            managed: agents(&config, &sl2vl),
+            blueprint: config.management.map(|_| Box::new(config.clone())),
+            shut: if config.management.is_some() { dirty } else { PortSet::EMPTY },
+            sl2vl,
             watchdog: config.watchdog.map(|numbers| Watchdog::new(numbers, count, lanes)),
             ports,
             pool: FramePool::default(),
@@ -87,6 +98,9 @@ fn check(config: &SwitchConfig) -> Result<(Technology, &'static Model), ConfigEr
         return Err(ConfigError::Port(port));
     }
     let pauses = technology == Technology::Ethernet;
+    if pauses && config.management.is_some() {
+        return Err(ConfigError::Management);
+    }
     if config.watchdog.is_some_and(|watchdog| !pauses || watchdog.poll == Duration::ZERO) {
         return Err(ConfigError::Watchdog);
     }
@@ -111,6 +125,18 @@ impl SwitchConfig {
     }
 }
 
+/// The agents of a switch under a subnet manager. Its lanes begin as the scenario sets them.
+fn agents(config: &SwitchConfig, sl2vl: &ServiceLevels) -> Option<Box<Management>> {
+    let links: Vec<&LinkConfig> = config.ports.iter().map(|port| &port.link).collect();
+    let management = config.management.as_ref()?;
+    let mut agents = Agents::new(NodeKind::Switch, &config.name, management, &links);
+    agents.preset_lanes(|input, output, level| {
+        let pair = PortNumber::new(input).and_then(|input| Ok((input, PortNumber::new(output)?)));
+        pair.map_or(VirtualLane::ZERO, |(input, output)| sl2vl.lane(input, output, level))
+    });
+    Some(Box::new(Management::new(agents)))
+}
+
 fn policy(
     config: &SwitchConfig,
     scheme: &dyn Roles,
@@ -133,6 +159,18 @@ fn output(
     port: &LinkPort,
     technology: Technology,
 ) -> Egress {
+    let described = &config.ports[port.number().index()];
+    let egress = Egress::new(points(config, scheme, port), config.ports.len(), technology);
+    let sender = NotificationSender::new(&described.link, &described.domain);
+    egress.with_sender(sender).with_service(Service::new(&described.service))
+}
+
+/// The congestion points of a port, by lane.
+pub(super) fn points(
+    config: &SwitchConfig,
+    scheme: &dyn Roles,
+    port: &LinkPort,
+) -> Vec<Box<dyn CongestionPoint>> {
     let number = port.number();
     let described = &config.ports[number.index()];
     let points = (0..port.data_lanes()).map(|lane| {
@@ -147,7 +185,5 @@ fn output(
             random: Random::stream(config.seed, &config.name, purpose),
         })
     });
-    let egress = Egress::new(points.collect(), config.ports.len(), technology);
-    let sender = NotificationSender::new(&described.link, &described.domain);
-    egress.with_sender(sender).with_service(Service::new(&described.service))
+    points.collect()
 }

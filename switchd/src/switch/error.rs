@@ -41,4 +41,7 @@ pub enum ConfigError {
     /// A watchdog without pauses, or with a poll interval of 0.
     #[error("a watchdog needs links that can be paused, and a poll above 0")]
     Watchdog,
+    /// A subnet manager on Ethernet.
+    #[error("a subnet manager needs links of InfiniBand")]
+    Management,
 }

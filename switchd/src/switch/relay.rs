@@ -22,6 +22,9 @@ impl Switch {
         if let Some(edge) = self.edges.get(packet.input.index()) {
             edge.receive(&mut packet.frame, &mut packet.headers);
         }
+        if self.is_for_management(&packet) {
+            return self.manage(packet);
+        }
         if packet.lane == VirtualLane::MANAGEMENT {
             let own = [Lid::PERMISSIVE, self.lid].map(Address::Lid);
             if own.contains(&packet.headers.destination) {
@@ -85,7 +88,7 @@ impl Switch {
     }
 
     /// Appends an admitted packet to its queue at `output`; the congestion point judges it there.
-    fn enqueue(&mut self, packet: Packet, output: PortNumber, group: Option<u32>) {
+    pub(super) fn enqueue(&mut self, packet: Packet, output: PortNumber, group: Option<u32>) {
         self.mark_dirty(output, packet.now);
         let index = output.index();
         if packet.lane == VirtualLane::MANAGEMENT {
@@ -125,6 +128,9 @@ impl Switch {
         let QueueId { input, output, lane } = id;
         if lane == VirtualLane::MANAGEMENT || !self.ports[output.index()].is_operational(lane) {
             return Some((input, DropReason::Lane));
+        }
+        if self.shut.contains(output) {
+            return Some((output, DropReason::LinkState));
         }
         if self.drops_for_storm(output, lane) {
             return Some((output, DropReason::PauseStorm));
@@ -169,14 +175,14 @@ impl Switch {
     }
 
     /// Drops a packet before its admission.
-    fn discard(&mut self, packet: Packet, reason: DropReason) {
+    pub(super) fn discard(&mut self, packet: Packet, reason: DropReason) {
         let input = packet.input;
         self.ports[input.index()].release(packet.lane, packet.headers.size, packet.now);
         self.drop_at(input, packet, reason);
     }
 
-    /// Ends a notification that the routing policy consumed before its admission.
-    fn absorb(&mut self, packet: Packet) {
+    /// Ends a packet for this switch itself before its admission.
+    pub(super) fn absorb(&mut self, packet: Packet) {
         self.ports[packet.input.index()].release(packet.lane, packet.headers.size, packet.now);
         self.balance.delivered += 1;
         self.pool.recycle(packet.frame);

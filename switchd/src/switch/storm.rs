@@ -11,6 +11,13 @@ use proto::events::{DeviceEvent, EventKind};
 use proto::ids::{PortNumber, VirtualLane};
 use proto::units::Instant;
 
+/// The queues of one output and lane.
+#[derive(Clone, Copy)]
+pub(super) struct Flush {
+    pub output: PortNumber,
+    pub lane: VirtualLane,
+}
+
 impl Switch {
     /// Whether the watchdog drops a frame for this queue; if so, counts the drop.
     pub(super) fn drops_for_storm(&mut self, output: PortNumber, lane: VirtualLane) -> bool {
@@ -41,7 +48,9 @@ impl Switch {
             self.log.push(DeviceEvent { at: now, port, tc: lane.get(), kind });
             let storms = matches!(finding, Finding::Storm { .. });
             match action {
-                StormAction::Drop if storms => self.flush(port, lane, now),
+                StormAction::Drop if storms => {
+                    self.flush(Flush { output: port, lane }, DropReason::PauseStorm, now);
+                }
                 StormAction::Forward => self.ports[port.index()].ignore_pauses(lane, storms, now),
                 StormAction::Drop | StormAction::Alert => {}
             }
@@ -49,8 +58,9 @@ impl Switch {
         }
     }
 
-    /// Drops all frames that wait for `output` and `lane`.
-    fn flush(&mut self, output: PortNumber, lane: VirtualLane, now: Instant) {
+    /// Drops all frames that wait for an output and lane.
+    pub(super) fn flush(&mut self, queue: Flush, reason: DropReason, now: Instant) {
+        let Flush { output, lane } = queue;
         while let Some(stored) = self.queues.withdraw(output, lane) {
             let (input, size) = (stored.input, stored.headers.size);
             let id = QueueId { input, output, lane };
@@ -61,8 +71,10 @@ impl Switch {
             );
             let port = &mut self.ports[output.index()];
             note_queue(self.queues.occupancy(id), lane, port, now);
-            port.count_drop(DropReason::PauseStorm, size, lane, now, &mut self.log);
-            if let Some(watchdog) = &mut self.watchdog {
+            port.count_drop(reason, size, lane, now, &mut self.log);
+            if let Some(watchdog) =
+                self.watchdog.as_mut().filter(|_| reason == DropReason::PauseStorm)
+            {
                 watchdog.count_drop(output, lane);
             }
             self.pool.recycle(stored.frame);

@@ -171,6 +171,7 @@ fn switch() -> SwitchConfig {
         multicast: Vec::new(),
         routing: RoutingConfig::default(),
         watchdog: None,
+        management: None,
     }
 }
 

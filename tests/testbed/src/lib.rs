@@ -10,6 +10,7 @@ mod credits;
 pub mod frames;
 mod hampered;
 mod line;
+pub mod manager;
 mod neighbour;
 mod seen;
 pub mod toy;

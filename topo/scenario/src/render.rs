@@ -250,6 +250,7 @@ pub fn switch(scenario: &Scenario, node: usize) -> SwitchConfig {
         routes: settings.forwarding.runs(node),
         routing: routing(settings, node),
         watchdog: settings.switch.watchdog,
+        management: None,
         multicast: settings
             .multicast
             .iter()
@@ -318,6 +319,7 @@ pub fn nic(scenario: &Scenario, node: usize) -> NicConfig {
         classes: scenario.traffic.classes.clone(),
         adapters,
         host: host(scenario, node),
+        management: None,
     }
 }
 

@@ -61,6 +61,7 @@ pub fn config(lid: u16) -> NicConfig {
         classes: vec![class(Transport::Rc, Operation::Send)],
         traffic: Vec::new(),
         host: None,
+        management: None,
     }
 }
 

@@ -117,7 +117,13 @@ impl Agents {
     fn set(&mut self, datagram: &Datagram) -> Result<(), Status> {
         let (modifier, data) = (datagram.modifier(), datagram.data());
         match datagram.attribute() {
-            0x0012 => self.tables_mut()?.set_info(data),
+            0x0012 => {
+                let outcome = self.tables_mut()?.set_info(data);
+                // LIDs above the top have no route.
+                let blocks = self.tables()?.route_blocks();
+                self.changes.extend((0..blocks).map(|block| Change::Routes { block }));
+                outcome
+            }
             0x0014 => {
                 let port = self.one_block(modifier)?;
                 let guids = &mut self.ports[port].guids;

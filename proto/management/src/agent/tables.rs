@@ -76,6 +76,11 @@ impl SwitchTables {
         Ok(())
     }
 
+    /// Blocks of the linear table that were set, up to the last.
+    pub(super) fn route_blocks(&self) -> u16 {
+        (self.linear.len() / LINEAR_BLOCK) as u16
+    }
+
     /// A block of the linear table.
     pub(super) fn routes(&self, block: u32) -> Result<[u8; 64], u16> {
         let first = block as usize * LINEAR_BLOCK;

@@ -413,8 +413,16 @@ fn a_key_that_does_not_fit_is_counted_and_not_answered() {
 #[test]
 fn a_change_of_a_link_is_reported_until_the_manager_represses_it() {
     let mut bench = switch().addressed();
-    assert_eq!(bench.value(0x12, 0, switch_info::PORT_STATE_CHANGE), 0);
+    bench.observe(2, true, LinkState::Initialize, 0);
+    assert!(bench.agents.poll_trap(at(1)).is_none(), "no route leads to the manager");
+    assert_eq!(bench.set(0x12, 0, &[(switch_info::LINEAR_FDB_TOP, 9)]), 0);
+    assert_eq!(bench.put(0x19, 0, &[2; 64]), 0);
+    assert!(bench.agents.poll_trap(at(1)).is_some());
     assert!(bench.agents.poll_trap(at(1)).is_none());
+    let (_, mut data) = bench.get(0x12, 0);
+    switch_info::PORT_STATE_CHANGE.set(&mut data, 1);
+    assert_eq!(bench.put(0x12, 0, &data), 0);
+    assert_eq!(bench.value(0x12, 0, switch_info::PORT_STATE_CHANGE), 0);
     bench.observe(1, true, LinkState::Initialize, 0);
     assert_eq!(bench.value(0x12, 0, switch_info::PORT_STATE_CHANGE), 1);
     let trap = bench.agents.poll_trap(at(1)).expect("trap 128");

@@ -51,6 +51,7 @@ fn router(absorb: bool) -> Router {
         multicast: Vec::new(),
         routing,
         watchdog: None,
+        management: None,
     };
     let policy = Adaptive::new(&config, &*config.scheme.roles().unwrap()).unwrap();
     Router::new(&config, Box::new(policy), Technology::Ethernet)

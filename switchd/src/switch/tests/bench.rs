@@ -71,6 +71,7 @@ pub fn config() -> SwitchConfig {
         multicast: Vec::new(),
         routing: RoutingConfig::default(),
         watchdog: None,
+        management: None,
     }
 }
 

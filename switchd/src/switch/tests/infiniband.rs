@@ -44,6 +44,7 @@ fn config(scheme: &str) -> SwitchConfig {
         routes: (1..=PORTS.into()).map(route).collect(),
         routing: RoutingConfig::default(),
         watchdog: None,
+        management: None,
         multicast: vec![MulticastRoute {
             lid: Lid::new(0xc000),
             ports: (0..3).map(PortNumber::from_index).collect(),

@@ -1,0 +1,264 @@
+//! The management of one device: its agents, the program beside it, and the datagrams on their way.
+//!
+//! ```text
+//!   packet of VL15, or of QP1 ──▶ receive ──▶ an agent answers ──▶ poll_outgoing ──▶ the device sends it
+//!                                    │  └───▶ the program beside gets it (poll_client)
+//!                                    └──────▶ it goes on along its route (Verdict)
+//! ```
+//!
+//! Requests that nothing asked for never reach the program, except those of a subnet manager's own classes.
+//! Source: IBTA Vol 1, 13.5 (GSI and SMI), 14.2.2 (directed routes).
+
+use crate::agent::performance::Totals;
+use crate::agent::port::PortState;
+use crate::agent::{Agents, Outcome};
+use crate::attribute::subnet::{notice, sm_info};
+use crate::datagram::{self, Datagram, method};
+use crate::directed_route::{self, Step};
+use crate::packet::{self, Addresses};
+use bytes::BytesMut;
+use proto::counters::DropReason;
+use proto::device::ManagementDatagram;
+use proto::ids::{Lid, PortNumber, VirtualLane};
+use proto::units::Instant;
+use std::collections::VecDeque;
+
+/// Datagrams for the program beside the device that wait at most; further ones are dropped.
+const CLIENT_MAX: usize = 1024;
+
+/// How a datagram leaves the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// By this port.
+    Port(PortNumber),
+    /// As the forwarding table leads to this LID.
+    ByLid(Lid),
+}
+
+/// A datagram that the device must send.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outgoing {
+    /// How it leaves.
+    pub way: Way,
+    /// Its addresses.
+    pub addresses: Addresses,
+    /// The datagram.
+    pub datagram: Datagram,
+}
+
+/// What happens to a packet that arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It ends here.
+    Taken,
+    /// It goes on: its octets are those to send.
+    Forward(Way),
+    /// It is dropped and counted.
+    Drop(DropReason),
+}
+
+/// The management of one device.
+#[derive(Debug)]
+pub struct Management {
+    /// The agents.
+    pub agents: Agents,
+    client: VecDeque<ManagementDatagram>,
+    outgoing: VecDeque<Outgoing>,
+}
+
+impl Management {
+    /// The management of a device with these agents.
+    pub fn new(agents: Agents) -> Management {
+        Management { agents, client: VecDeque::new(), outgoing: VecDeque::new() }
+    }
+
+    /// Handles a packet of VL15, or one for QP1 of this node, whose link checks hold. `totals` reads the counters of
+    /// a port.
+    pub fn receive(
+        &mut self,
+        octets: &mut BytesMut,
+        arrival: PortNumber,
+        totals: &mut dyn FnMut(PortNumber) -> Totals,
+        now: Instant,
+    ) -> Verdict {
+        let (addresses, mut datagram) = match packet::parse(octets) {
+            Ok(parsed) => parsed,
+            Err(reason) => return Verdict::Drop(reason),
+        };
+        let destination = addresses.destination;
+        let is_here = destination == Lid::PERMISSIVE || self.agents.owns(destination);
+        let is_subnet = addresses.lane == VirtualLane::MANAGEMENT;
+        if is_subnet != datagram.is_subnet_management() {
+            return Verdict::Drop(DropReason::QueuePair);
+        }
+        if !is_here {
+            return match self.agents.is_switch() {
+                true => Verdict::Forward(Way::ByLid(destination)),
+                false => Verdict::Drop(DropReason::NotForUs),
+            };
+        }
+        if !datagram.is_directed() {
+            return self.deliver(addresses, datagram, Some(arrival), totals, now);
+        }
+        let place = self.agents.place(arrival.get());
+        match directed_route::receive(&mut datagram, place) {
+            Step::Agent => self.deliver(addresses, datagram, Some(arrival), totals, now),
+            Step::Client => self.hand_over(&addresses, datagram),
+            Step::Discard => Verdict::Drop(DropReason::Management),
+            Step::Port(port) => match self.open_port(port) {
+                None => Verdict::Drop(DropReason::LinkState),
+                Some(port) => {
+                    // Only the part along the directed route is left: the LIDs do not count on it.
+                    let addresses = Addresses::subnet(Lid::PERMISSIVE, Lid::PERMISSIVE);
+                    packet::emit(&addresses, &datagram, octets);
+                    Verdict::Forward(Way::Port(port))
+                }
+            },
+            Step::ByLid(lid) => {
+                packet::emit(&Addresses::subnet(self.agents.lid(), lid), &datagram, octets);
+                Verdict::Forward(Way::ByLid(lid))
+            }
+        }
+    }
+
+    /// Sends a datagram of the program beside the device.
+    pub fn send(
+        &mut self,
+        message: ManagementDatagram,
+        totals: &mut dyn FnMut(PortNumber) -> Totals,
+        now: Instant,
+    ) {
+        let mut datagram = Datagram(*message.octets);
+        let own = self.agents.lid();
+        let peer = message.peer;
+        let addresses = match datagram.is_subnet_management() {
+            true => Addresses::subnet(own, peer),
+            false => Addresses::general(own, peer, message.queue_pair.get(), VirtualLane::ZERO),
+        };
+        let starts_here = datagram.is_directed()
+            && datagram.get(&datagram::DR_SLID) == u64::from(Lid::PERMISSIVE.get());
+        if starts_here {
+            let addresses = Addresses::subnet(Lid::PERMISSIVE, Lid::PERMISSIVE);
+            match directed_route::send(&mut datagram) {
+                Step::Agent => {
+                    self.deliver(addresses, datagram, None, totals, now);
+                }
+                Step::Port(port) => {
+                    if let Some(port) = self.open_port(port) {
+                        self.outgoing.push_back(Outgoing {
+                            way: Way::Port(port),
+                            addresses,
+                            datagram,
+                        });
+                    }
+                }
+                Step::Client | Step::ByLid(_) | Step::Discard => {}
+            }
+        } else if peer == Lid::PERMISSIVE || self.agents.owns(peer) {
+            self.deliver(addresses, datagram, None, totals, now);
+        } else {
+            self.outgoing.push_back(Outgoing { way: Way::ByLid(peer), addresses, datagram });
+        }
+    }
+
+    /// The next datagram that the device must send.
+    pub fn poll_outgoing(&mut self, now: Instant) -> Option<Outgoing> {
+        while let Some(datagram) = self.agents.poll_trap(now) {
+            let (own, manager) = (self.agents.lid(), self.agents.manager());
+            let addresses = Addresses::subnet(own, manager);
+            if self.agents.owns(manager) {
+                self.hand_over(&addresses, datagram);
+            } else {
+                self.outgoing.push_back(Outgoing { way: Way::ByLid(manager), addresses, datagram });
+            }
+        }
+        self.outgoing.pop_front()
+    }
+
+    /// The next datagram for the program beside the device.
+    pub fn poll_client(&mut self) -> Option<ManagementDatagram> {
+        self.client.pop_front()
+    }
+
+    /// Has an agent handle a datagram for this node. `arrival` is `None` for one of the program beside it.
+    fn deliver(
+        &mut self,
+        addresses: Addresses,
+        mut datagram: Datagram,
+        arrival: Option<PortNumber>,
+        totals: &mut dyn FnMut(PortNumber) -> Totals,
+        now: Instant,
+    ) -> Verdict {
+        let is_local = arrival.is_none();
+        let own_port = u8::from(!self.agents.is_switch());
+        let arrival = arrival.map_or(own_port, PortNumber::get);
+        match self.agents.receive(&mut datagram, arrival, is_local, totals, now) {
+            Outcome::Taken => Verdict::Taken,
+            Outcome::Refused(reason) => Verdict::Drop(reason),
+            Outcome::Client => self.hand_over(&addresses, datagram),
+            Outcome::Answer => {
+                self.answer(addresses, datagram, is_local);
+                Verdict::Taken
+            }
+        }
+    }
+
+    /// Sends an answer back the way its request came.
+    fn answer(&mut self, request: Addresses, mut datagram: Datagram, is_local: bool) {
+        let own = self.agents.lid();
+        let mut addresses = Addresses { source: own, ..request.reversed() };
+        let way = match datagram.is_directed() {
+            false => Step::ByLid(request.source),
+            true => directed_route::respond(&mut datagram, request.source),
+        };
+        match way {
+            _ if is_local => {
+                self.hand_over(&Addresses { source: request.destination, ..addresses }, datagram);
+            }
+            Step::Port(port) => {
+                let Some(port) = self.open_port(port) else { return };
+                addresses = Addresses::subnet(Lid::PERMISSIVE, Lid::PERMISSIVE);
+                self.outgoing.push_back(Outgoing { way: Way::Port(port), addresses, datagram });
+            }
+            Step::ByLid(lid) => {
+                addresses.destination = lid;
+                self.outgoing.push_back(Outgoing { way: Way::ByLid(lid), addresses, datagram });
+            }
+            Step::Client | Step::Agent | Step::Discard => {}
+        }
+    }
+
+    /// Hands a datagram to the program beside the device, if it may get it.
+    fn hand_over(&mut self, addresses: &Addresses, datagram: Datagram) -> Verdict {
+        if !datagram.is_response() && !self.is_for_manager(&datagram) {
+            return Verdict::Drop(DropReason::Management);
+        }
+        if self.client.len() >= CLIENT_MAX {
+            return Verdict::Drop(DropReason::ManagementOverrun);
+        }
+        let (peer, queue_pair) = (addresses.source, addresses.source_pair);
+        let octets = Box::new(datagram.0);
+        self.client.push_back(ManagementDatagram { peer, queue_pair, octets });
+        Verdict::Taken
+    }
+
+    /// Whether a request is for the subnet manager, and there is one.
+    fn is_for_manager(&self, datagram: &Datagram) -> bool {
+        let is_its_own = match datagram.class() {
+            datagram::ADMINISTRATION => true,
+            _ if !datagram.is_subnet_management() => false,
+            _ => match datagram.method() {
+                method::TRAP => datagram.attribute() == notice::ATTRIBUTE.id,
+                _ => datagram.attribute() == sm_info::ATTRIBUTE.id,
+            },
+        };
+        is_its_own && self.agents.has_manager()
+    }
+
+    /// The port, if it exists and its link is there.
+    fn open_port(&self, port: u8) -> Option<PortNumber> {
+        let number = PortNumber::new(port).ok()?;
+        let state = self.agents.port_state(port)?;
+        (state > PortState::Down).then_some(number)
+    }
+}
