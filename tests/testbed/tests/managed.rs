@@ -4,9 +4,12 @@
 //!  h1, h2 ── s1 ══ s2 ── h3, h4      two trunks; the manager is beside h1
 //! ```
 
+use bytes::BytesMut;
 use emulation::observer::{Observer, Passage};
 use emulation::simulator::Simulator;
-use emulation::wiring::{End, LinkWiring, NodeKind as Kind, NodeWiring, Wiring};
+use emulation::wiring::{
+    Action, End, FrameFilter, Impairment, LinkWiring, NodeKind as Kind, NodeWiring, Wiring,
+};
 use management::attribute::{performance, subnet};
 use management::datagram::{self, HOP_POINTER, method};
 use management::{Datagram, ManagementConfig, packet};
@@ -22,6 +25,7 @@ use proto::events::Direction;
 use proto::frame::{Frame, FrameKind};
 use proto::ids::{Lid, PortNumber, ServiceLevel};
 use proto::link::{CreditConfig, FlowControlConfig, LinkConfig};
+use proto::random::Random;
 use proto::units::{BitRate, Bytes, Duration, Instant};
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -209,13 +213,27 @@ impl Observer for Tap {
 
 /// Runs the fabric with these streams until `stop`. `script` adds deeds to the manager, which sweeps from 20 us on.
 fn run(streams: &[Stream], stop: Instant, script: impl FnOnce(Beside<Nic>) -> Beside<Nic>) -> Run {
+    run_on(&wiring(), &[], streams, stop, script)
+}
+
+/// The same on other cables, and with these frames from outside at their ports.
+fn run_on(
+    wiring: &Wiring,
+    fed: &[(End, Instant, Frame)],
+    streams: &[Stream],
+    stop: Instant,
+    script: impl FnOnce(Beside<Nic>) -> Beside<Nic>,
+) -> Run {
     let plan = (0..ADAPTERS).map(|node| (guid(node), lid(node)));
     let beside = script(Beside::new(nic(0, streams), Manager::new(plan, us(20))));
     let manager = beside.manager();
     let mut devices: Vec<Box<dyn Device>> = vec![Box::new(beside)];
     devices.extend((1..ADAPTERS).map(|node| Box::new(nic(node, streams)) as Box<dyn Device>));
     devices.extend((0..2).map(|index| Box::new(switch(ADAPTERS + index)) as Box<dyn Device>));
-    let mut simulator = Simulator::new(&wiring(), devices, 7);
+    let mut simulator = Simulator::new(wiring, devices, 7);
+    for (end, at, frame) in fed {
+        simulator.inject(*end, frame.clone(), *at);
+    }
     let mut tap = Tap::default();
     let tally = simulator.run(stop, &mut tap, |_| ControlFlow::Continue(()));
     let read = |device: &mut Box<dyn Device>| {
@@ -226,13 +244,20 @@ fn run(streams: &[Stream], stop: Instant, script: impl FnOnce(Beside<Nic>) -> Be
     let readings: Vec<_> = simulator.devices().iter_mut().map(read).collect();
     let run = Run { readings, manager, mads: tap.0 };
     let sum = |part: fn(&DeviceReading) -> u64| run.readings.iter().map(part).sum::<u64>();
-    let ended = sum(|it| it.balance.delivered) + sum(|it| it.balance.buffered) + tally.on_cables;
+    let ended = sum(|it| it.balance.delivered)
+        + sum(|it| it.balance.buffered)
+        + tally.on_cables
+        + tally.injected.lost.end_to_end;
     let lost: u64 = DropReason::ALL
         .iter()
         .filter(|reason| reason.is_end_to_end())
         .map(|reason| run.drops(*reason))
         .sum();
-    assert_eq!(sum(|it| it.balance.injected), ended + lost, "every frame is accounted for");
+    assert_eq!(
+        tally.fed + sum(|it| it.balance.injected),
+        ended + lost,
+        "every frame is accounted for"
+    );
     run
 }
 
@@ -474,4 +499,82 @@ fn a_control_table_that_is_set_throttles_the_senders_of_a_hot_spot() {
         lanes.iter().chain(other).map(|lane| lane.counters.hold_ps).sum::<u64>()
     };
     assert!(2 * waited(&cured) < waited(&hot), "PortXmitWait of the trunks falls by half");
+}
+
+#[test]
+fn a_lossy_fabric_comes_up_because_the_manager_repeats_itself() {
+    let from = End { node: S1, port: port(1) };
+    let frames = FrameFilter::Kind(FrameKind::Infiniband);
+    let lossy = Impairment { from, frames, action: Action::Lose, chance: (1, 4) };
+    let wiring = Wiring { impairments: vec![lossy], ..wiring() };
+    let stream = Stream { start: us(15_000), ..Stream::new(1, 3, 50) };
+    let run = run_on(&wiring, &[], &[stream], us(20_000), |beside| beside);
+    let manager = run.manager();
+    assert_eq!((manager.fabric.nodes.len(), manager.lost), (ADAPTERS + 2, 0));
+    assert!(manager.done.first().is_some_and(|at| *at < us(15_000)), "{:?}", manager.done);
+    assert_eq!(run.received(3), 50);
+}
+
+/// Datagrams of random classes, methods, attributes, pointers and paths at random ports, on VL15. Without Set, since a
+/// fabric without M_Key obeys any sender.
+fn hostile(count: u64, with_set: bool) -> Vec<(End, Instant, Frame)> {
+    const ATTRIBUTES: [u16; 14] =
+        [1, 2, 0x10, 0x11, 0x12, 0x14, 0x15, 0x16, 0x17, 0x18, 0x19, 0x1b, 0x20, 0xff90];
+    const METHODS: [u8; 9] = [1, 3, 5, 6, 7, 0x12, 0x81, 0x85, method::SET];
+    let methods = &METHODS[..METHODS.len() - usize::from(!with_set)];
+    let mut random = Random::stream(11, "managed", "hostile");
+    let mut below = move |n: usize| random.below(n as u64) as usize;
+    let frame = |number| {
+        let class = [0x01, 0x81, 0x81, 0x81, 0x04, 0x21][below(6)];
+        let (method, attribute) = (methods[below(methods.len())], ATTRIBUTES[below(14)]);
+        let modifier = if below(2) == 0 { below(6) } else { below(1 << 32) };
+        let transaction = u64::MAX - number;
+        let mut mad = Datagram::request(class, method, attribute, modifier as u32, transaction);
+        mad.0[64..].iter_mut().for_each(|octet| *octet = below(6) as u8);
+        mad.set(&datagram::DIRECTION, below(2) as u64);
+        mad.set(&HOP_POINTER, below(6) as u64);
+        mad.set(&datagram::HOP_COUNT, if below(9) == 0 { below(256) } else { below(5) } as u64);
+        for field in [datagram::DR_SLID, datagram::DR_DLID] {
+            mad.set(&field, [0xffff, 0xffff, 1, 4, 0xc001, 0][below(6)]);
+        }
+        let to = Lid::new([0xffff, 0xffff, 1, 2, 4, 100, 0xc001, 0][below(8)]);
+        let mut octets = BytesMut::new();
+        packet::emit(&packet::Addresses::subnet(Lid::new(2), to), &mad, &mut octets);
+        let node = below(ADAPTERS + 2);
+        let ports = if node < ADAPTERS { 1 } else { PORTS };
+        let end = End { node, port: port(1 + below(ports) as u8) };
+        let at = us(1_000) + Duration::from_us(2) * number;
+        (end, at, Frame::unchecked(FrameKind::Infiniband, octets))
+    };
+    (0..count).map(frame).collect()
+}
+
+#[test]
+fn hostile_datagrams_are_answered_dropped_or_passed_on_and_harm_no_data() {
+    let frames = hostile(1_500, false);
+    let streams = [Stream::new(1, 3, 400), Stream::new(2, 0, 400)];
+    let run = run_on(&wiring(), &frames, &streams, us(6_000), |beside| beside);
+    assert_eq!((run.received(3), run.received(0)), (400, 400));
+    assert!(run.drops(DropReason::Management) > 100, "most of them lead nowhere");
+    assert_eq!(run.manager().phase, Phase::Done);
+    let of_management = [
+        DropReason::Management,
+        DropReason::NoRoute,
+        DropReason::NoMulticastRoute,
+        DropReason::LinkState,
+        DropReason::NotForUs,
+        DropReason::QueuePair,
+        DropReason::Hairpin,
+        DropReason::ManagementOverrun,
+    ];
+    let counted: u64 = of_management.iter().map(|reason| run.drops(*reason)).sum();
+    assert_eq!(run.all_drops(), counted, "no data frame was dropped for another reason");
+}
+
+#[test]
+fn hostile_sets_break_the_fabric_and_no_device() {
+    let frames = hostile(3_000, true);
+    let streams = [Stream::new(1, 3, 400), Stream::new(2, 0, 400)];
+    let run = run_on(&wiring(), &frames, &streams, us(9_000), |beside| beside);
+    assert!(run.drops(DropReason::Management) > 100);
 }
