@@ -56,6 +56,7 @@ fn config(choice: u8, more: u8) -> SwitchConfig {
             },
             ..RoutingConfig::default()
         },
+        management: None,
         watchdog: (more & 8 != 0).then(|| watchdog(more >> 4)),
         multicast: Vec::new(),
     }

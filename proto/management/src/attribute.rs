@@ -4,6 +4,8 @@
 //! parsing and emitting are the same table, and a decoder can list any attribute by name. The modules of
 //! [`subnet`], [`performance`] and [`congestion`] hold the tables; [`find`] gets one by class and number.
 
+use crate::classes;
+
 pub mod administration;
 pub mod congestion;
 pub mod performance;
@@ -117,9 +119,9 @@ impl Attribute {
 /// The attribute `id` of management class `class`, if it is one that the agents know.
 pub fn find(class: u8, id: u16) -> Option<&'static Attribute> {
     let table: &[&Attribute] = match class {
-        crate::datagram::SUBNET_LID_ROUTED | crate::datagram::SUBNET_DIRECTED => subnet::ATTRIBUTES,
-        crate::datagram::PERFORMANCE => performance::ATTRIBUTES,
-        crate::datagram::CONGESTION => congestion::ATTRIBUTES,
+        classes::SUBNET_LID_ROUTED | classes::SUBNET_DIRECTED => subnet::ATTRIBUTES,
+        classes::PERFORMANCE => performance::ATTRIBUTES,
+        classes::CONGESTION => congestion::ATTRIBUTES,
         _ => &[],
     };
     table.iter().copied().find(|attribute| attribute.id == id)

@@ -12,20 +12,12 @@
 //! Source: IBTA Vol 1, 13.4.2 (common), 14.2.1 (SMP), 15.2.1 (SA), 16.1.1 (PM), A10.4.1 (CC).
 
 use crate::attribute::{self, Access, Attribute, Field};
+pub use crate::classes::{
+    ADMINISTRATION, CONGESTION, PERFORMANCE, SUBNET_DIRECTED, SUBNET_LID_ROUTED,
+};
 use proto::ids::Lid;
 use std::fmt;
 use std::ops::Range;
-
-/// Subnet management, routed by LID.
-pub const SUBNET_LID_ROUTED: u8 = 0x01;
-/// Subnet administration.
-pub const ADMINISTRATION: u8 = 0x03;
-/// Performance management.
-pub const PERFORMANCE: u8 = 0x04;
-/// Congestion control.
-pub const CONGESTION: u8 = 0x21;
-/// Subnet management along a directed route.
-pub const SUBNET_DIRECTED: u8 = 0x81;
 
 /// Methods. Source: IBTA Vol 1, 13.4.5.
 pub mod method {

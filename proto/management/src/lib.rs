@@ -12,6 +12,7 @@
 
 pub mod agent;
 pub mod attribute;
+pub mod classes;
 pub mod datagram;
 pub mod directed_route;
 pub mod endpoint;

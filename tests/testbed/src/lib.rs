@@ -10,9 +10,9 @@ mod credits;
 pub mod frames;
 mod hampered;
 mod line;
-pub mod manager;
 mod neighbour;
 mod seen;
+pub mod subnet_manager;
 pub mod toy;
 
 pub use bed::{Bed, Label, Script, Step};

@@ -31,7 +31,7 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard};
 use switchd::config::{MemoryConfig, PortConfig, RoutingConfig, SwitchConfig};
 use switchd::switch::Switch;
-use testbed::manager::{Beside, Manager, Phase};
+use testbed::subnet_manager::{Beside, Manager, Phase};
 
 /// Adapters; the switches follow.
 const ADAPTERS: usize = 4;
