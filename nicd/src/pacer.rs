@@ -65,7 +65,7 @@ pub struct Reaction {
 
 /// The pacing groups of one NIC.
 pub struct Pacer {
-    /// By connection class.
+    /// By connection class; classes beyond the last share the first. Never empty.
     schemes: Vec<Arc<dyn Roles>>,
     scope: Scope,
     /// The most groups of one lane with scope `destination`. Source: IEEE 802.1Q, 32.9.3 (cnRpPortPriMaxRps).
@@ -93,7 +93,7 @@ impl Pacer {
         let (scope, max_groups_per_lane) = (scheme.scope(), scheme.reaction_points().max(1));
         let any = scheme.reaction_point(place(config, full_frame, "reaction/any"));
         Pacer {
-            schemes: vec![scheme; config.classes.len().max(1)],
+            schemes: vec![scheme],
             scope,
             max_groups_per_lane,
             full_frame,
@@ -149,12 +149,7 @@ impl Pacer {
 
     fn add_group(&mut self, place: Place, flow: FlowId, lane: VirtualLane, now: Instant) -> u32 {
         let index = self.groups.len() as u32;
-        let mut group = Group::new(
-            self.schemes[usize::from(flow.class)].reaction_point(place),
-            flow,
-            lane,
-            now,
-        );
+        let mut group = Group::new(self.scheme(flow.class).reaction_point(place), flow, lane, now);
         if group.has_moved || group.state != self.initial {
             group.has_moved = true;
             group.history();
@@ -164,6 +159,10 @@ impl Pacer {
         let (groups, latest) = &mut self.by_lane[lane.index()];
         (*groups, *latest) = (*groups + 1, index);
         index
+    }
+
+    fn scheme(&self, class: u8) -> &dyn Roles {
+        &**self.schemes.get(usize::from(class)).unwrap_or(&self.schemes[0])
     }
 
     /// Replaces every reaction point by one of its class's new scheme, in its initial state. Calls `on_permission` with
@@ -176,13 +175,16 @@ impl Pacer {
         out: &mut Outputs,
         mut on_permission: impl FnMut(u32, Permission),
     ) {
-        self.schemes = schemes;
+        if !schemes.is_empty() {
+            self.schemes = schemes;
+        }
         for index in 0..self.groups.len() as u32 {
             let purpose = format_args!("reaction/managed/{index}");
             let place = place(config, self.full_frame, purpose);
-            let group = &mut self.groups[index as usize];
-            let scheme = &self.schemes[usize::from(group.flow.class)];
-            group.reaction = scheme.reaction_point(place);
+            let group = &self.groups[index as usize];
+            let class = group.flow.class;
+            let reaction = self.scheme(class).reaction_point(place);
+            self.groups[index as usize].reaction = reaction;
             on_permission(index, self.update(index, now, out));
         }
     }
