@@ -3,7 +3,6 @@
 //! The accounts of all processes at one instant are a consistent cut. A frame that one worker has handled by then left
 //! its sender earlier, so the sender's account has it. What was sent on a line and is not handled is under way.
 
-use super::orders::Reply;
 use super::{InFlight, Worker};
 use crate::cable::FrameTally;
 use crate::cable::exchange::ExchangeReport;
@@ -31,16 +30,19 @@ pub struct Account {
     pub devices: Vec<DeviceReading>,
 }
 
+/// Delivers an account, or none if it was asked for too late. It must not block.
+pub type AccountReply = Box<dyn FnOnce(Option<Box<Account>>) + Send>;
+
 /// A request for an account that is not due yet.
 pub(super) struct PendingAccount {
     at: Instant,
-    reply: Reply<Option<Box<Account>>>,
+    reply: AccountReply,
 }
 
 impl Worker {
     /// Makes an account once everything up to `at` is handled. There is none if that instant has passed, or another
     /// account is pending.
-    pub(super) fn await_account(&mut self, at: Instant, reply: Reply<Option<Box<Account>>>) {
+    pub(super) fn await_account(&mut self, at: Instant, reply: AccountReply) {
         if at <= self.now.max(self.clock_read) || self.account.is_some() {
             return reply(None);
         }

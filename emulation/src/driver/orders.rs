@@ -3,7 +3,7 @@
 //! The worker executes orders between two turns. It checks a flag for them, and it never waits for the thread
 //! that gave an order.
 
-use super::account::Account;
+use super::account::AccountReply;
 use super::{Beat, Supervisor, Worker};
 use crate::cable::exchange::AttachedReading;
 use crate::cable::impairment::{Impairer, Injected, ManualImpairment};
@@ -52,7 +52,7 @@ pub enum Order {
     /// change.
     Tap(Option<Box<dyn FrameTap>>, Reply<(Option<Box<dyn FrameTap>>, Instant)>),
     /// Make an account of all frames at an instant that is ahead. There is none if it comes too late.
-    Account(Instant, Reply<Option<Box<Account>>>),
+    Account(Instant, AccountReply),
     /// Let traffic items post messages, or stop them.
     Traffic {
         /// Name of the items; all items if `None`.

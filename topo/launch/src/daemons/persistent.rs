@@ -2,10 +2,10 @@
 
 use super::session::Session;
 use super::{Cabling, Setup, hosting_here};
-use crate::lab::balance::Balance;
 use crate::{FailureKind, Job, LaunchError, block_on};
 use daemon::token::Token;
 use daemon::{AdminConfig, TcpConfig};
+use emulation::driver::Report;
 use emulation::wiring::NodeKind;
 use proto::units::Instant;
 use scenario::run::Pace;
@@ -38,8 +38,8 @@ pub(crate) enum LabEvent {
     Turn,
 }
 
-/// Starts the daemons of `job`, and runs until the user stops the lab. Then all daemons stop and report, and the result is
-/// the balance of their frames; none if one did not report in time. Calls `notify` when they run, and several times
+/// Starts the daemons of `job`, and runs until the user stops the lab. Then all daemons stop, and the result is their
+/// reports; none if one did not report in time. Calls `notify` when they run, and several times
 /// a second from then on. The daemons can be administered at sockets in the job's folder, and with `token` by TCP.
 ///
 /// Must be called on the main thread, as every run with daemons.
@@ -51,7 +51,7 @@ pub(crate) fn run_until_stopped(
     cabling: Cabling,
     token: Option<Token>,
     mut notify: impl FnMut(LabEvent) -> Result<(), LaunchError>,
-) -> Result<Option<Balance>, LaunchError> {
+) -> Result<Option<Vec<Report>>, LaunchError> {
     if job.run.pace == Pace::Exact {
         let reason = "a lab that stays follows the wall clock: leave out pace \"exact\", or use pausebed run";
         return Err(LaunchError::config(reason));
@@ -87,7 +87,7 @@ pub(crate) fn run_until_stopped(
                     }
                     notify(LabEvent::Turn)?;
                 }
-                Ok(session.stop().await.map(|reports| Balance::of_reports(&reports)))
+                Ok(session.stop().await)
             })
             .await
     });

@@ -1,7 +1,5 @@
 //! The balance of a lab: every frame that entered it is delivered, under way, or dropped with one reason.
 
-use super::client::{self, ClientError};
-use super::folder::LabRecord;
 use crate::daemons::accounts::{on_cables, refused};
 use emulation::cable::exchange::ExchangeReport;
 use emulation::cable::impairment::Injected;
@@ -10,13 +8,6 @@ use emulation::driver::{InFlight, Report};
 use results::run_directory::result::{Conservation, OnCables};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-
-/// Wall time until the instant of an account, in nanoseconds: a request and the worker's orders take less.
-const AHEAD_NS: u64 = 100_000_000;
-/// The same for each daemon.
-const AHEAD_EACH_NS: u64 = 5_000_000;
-/// Tries, each with twice the time: a busy host answers late.
-const TRIES: u32 = 4;
 
 /// The frames of a lab at one instant.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,26 +23,8 @@ pub struct Balance {
 }
 
 impl Balance {
-    /// The balance of a running lab, from a consistent cut through all its daemons.
-    ///
-    /// # Errors
-    /// If a daemon does not answer, or too late every time.
-    pub fn now(record: &LabRecord) -> Result<Balance, ClientError> {
-        let mut ahead_ns = AHEAD_NS + AHEAD_EACH_NS * record.daemons.len() as u64;
-        for _ in 0..TRIES {
-            let read = client::status(record)?;
-            let now_ps = read.iter().map(|status| status.at_ps).max().unwrap_or_default();
-            let at_ps = now_ps + ahead_ns * 1_000 / record.dilation.max(1);
-            if let Some(accounts) = client::accounts(record, at_ps)? {
-                return Ok(Balance::of_accounts(at_ps, &accounts));
-            }
-            ahead_ns *= 2;
-        }
-        let why = "the daemons did not agree on an instant: is the host busy?";
-        Err(ClientError::Refused(why.to_owned()))
-    }
-
-    fn of_accounts(at_ps: u64, accounts: &[Account]) -> Balance {
+    /// The balance of a running lab, from the accounts of all daemons at one instant.
+    pub(super) fn of_accounts(at_ps: u64, accounts: &[Account]) -> Balance {
         let parts = accounts
             .iter()
             .map(|account| (&account.in_flight, &account.injected, &account.exchange));

@@ -1,5 +1,6 @@
 //! Requests to the daemons of a lab: HTTP on Unix sockets.
 
+use super::balance::Balance;
 use super::folder::{DaemonRecord, LabRecord};
 use daemon::admin::view::{Counters, Outputs, Status};
 use daemon::admin::{
@@ -33,6 +34,13 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(6);
 const ANSWER_MAX: usize = 256 << 20;
 /// A daemon that has too many connections closes a further one at once, and the request is repeated.
 const TRIES: usize = 20;
+
+/// Wall time until the instant of an account, in nanoseconds: a request and the worker's orders take less.
+const AHEAD_NS: u64 = 100_000_000;
+/// The same for each daemon.
+const AHEAD_EACH_NS: u64 = 5_000_000;
+/// Tries, each with twice the time: a busy host answers late.
+const BALANCE_TRIES: u32 = 4;
 
 /// Why a request was not granted.
 #[derive(Debug, thiserror::Error)]
@@ -85,14 +93,30 @@ pub fn outputs(record: &LabRecord) -> Result<Vec<Outputs>, ClientError> {
     all(record, Method::GET, "/outputs", &())
 }
 
+/// The balance of a running lab, from a consistent cut through all its daemons.
+///
+/// # Errors
+/// If a daemon does not answer, or too late every time.
+pub fn balance(record: &LabRecord) -> Result<Balance, ClientError> {
+    let mut ahead_ns = AHEAD_NS + AHEAD_EACH_NS * record.daemons.len() as u64;
+    for _ in 0..BALANCE_TRIES {
+        let read = status(record)?;
+        let now_ps = read.iter().map(|status| status.at_ps).max().unwrap_or_default();
+        let at_ps = now_ps + ahead_ns * 1_000 / record.dilation.max(1);
+        if let Some(accounts) = accounts(record, at_ps)? {
+            return Ok(Balance::of_accounts(at_ps, &accounts));
+        }
+        ahead_ns *= 2;
+    }
+    let why = "the daemons did not agree on an instant: is the host busy?";
+    Err(ClientError::Refused(why.to_owned()))
+}
+
 /// The accounts of all daemons at an instant; none if it had passed when one of them was asked.
 ///
 /// # Errors
 /// If one does not answer.
-pub(super) fn accounts(
-    record: &LabRecord,
-    at_ps: u64,
-) -> Result<Option<Vec<Account>>, ClientError> {
+fn accounts(record: &LabRecord, at_ps: u64) -> Result<Option<Vec<Account>>, ClientError> {
     let path = format!("/balance?at_ps={at_ps}");
     let ask = |daemon| json::<Option<Account>>(daemon, Method::GET, &path, &());
     // Each answers when the instant has passed.

@@ -1,5 +1,6 @@
 //! The supervisor of a lab: the process that holds its daemons and namespaces after `up` has ended.
 
+use super::balance::Balance;
 use super::folder::{
     AttachedRecord, LabRecord, LinkRecord, READ_TOKEN, RUN, SCENARIO, Stage, TOKEN,
 };
@@ -103,7 +104,7 @@ fn run_lab(folder: &Path, record: &mut LabRecord) -> Result<(), LaunchError> {
         Ok(())
     });
     hosts.stop();
-    record.balance = ended?;
+    record.balance = ended?.as_deref().map(Balance::of_reports);
     Ok(())
 }
 

@@ -66,7 +66,7 @@ fn show_rights(labs: &BTreeMap<String, LabRecord>, as_json: bool) -> Exit {
 /// Ends with 1 if a frame is unaccounted for.
 fn show_balances(labs: &BTreeMap<String, LabRecord>, as_json: bool) -> Outcome {
     let balance = |(name, record): (&String, &LabRecord)| {
-        let balance = Balance::now(&running(record.clone())?);
+        let balance = client::balance(&running(record.clone())?);
         Ok((name.clone(), balance?))
     };
     let balances: BTreeMap<String, Balance> =
