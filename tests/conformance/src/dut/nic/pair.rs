@@ -25,7 +25,7 @@ pub const PATH_MTU: (u8, usize) = (3, 1024);
 /// The Q_Key of datagrams.
 pub const QKEY: u32 = 0x1122_3344;
 
-/// What a queue pair is told when it is connected. Codes are those of the standard.
+/// The parameters with which a queue pair is connected. Codes are those of the standard.
 #[derive(Clone, Copy, Debug)]
 pub struct Terms {
     /// Local ACK timeout.
