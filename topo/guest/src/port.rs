@@ -64,10 +64,12 @@ impl Port {
         Err(io::Error::new(io::ErrorKind::NotFound, format!("there is no port {name}")))
     }
 
-    /// Reads once.
+    /// Reads once, if a client is connected. Without one nothing is read: octets may already be those of the next
+    /// client, because data and the news of a connection come through queues of their own. They wait.
     pub fn read(&mut self) -> Arrival {
         let mut buffer = [0; READ];
-        match self.file.read(&mut buffer) {
+        let outcome = if self.is_hung_up() { Ok(0) } else { self.file.read(&mut buffer) };
+        match outcome {
             Ok(0) => {
                 self.lines.forget();
                 self.output.clear();
@@ -79,6 +81,13 @@ impl Port {
             }
             Err(_) => Arrival::Nothing,
         }
+    }
+
+    fn is_hung_up(&self) -> bool {
+        let mut port = [PollFd::new(self.file.as_fd(), PollFlags::empty())];
+        let found = poll(&mut port, PollTimeout::ZERO);
+        let events = port[0].revents().unwrap_or(PollFlags::empty());
+        found.is_ok() && events.contains(PollFlags::POLLHUP)
     }
 
     /// Waits until the state of the port may have changed.

@@ -155,12 +155,15 @@ fn streams_and_exit_codes(folder: &Path) {
     assert!(run(folder, "v9", "true").is_err());
 }
 
-/// A limit, like a caller that disappears, closes the socket.
+/// A limit, like a caller that disappears, closes the socket. The next caller comes at once, perhaps before the machine
+/// knows that this one has gone.
 fn ended_with_its_caller(folder: &Path) {
-    let short = Duration::from_millis(500);
-    let late = run_with(folder, "v2", "sleep 1000", std::io::empty(), short);
-    assert!(matches!(late, Err(HostError::Late { .. })), "{late:?}");
+    let short = Duration::from_millis(100);
     let gone = "sh -c for i in 1 2 3 4 5 6 7 8 9 10; do pidof sleep || exit 0; usleep 200000; done; exit 1";
-    let (code, text) = run(folder, "v2", gone).expect("the machine does it");
-    assert_eq!(code, 0, "{text}");
+    for _ in 0..5 {
+        let late = run_with(folder, "v2", "sleep 1000", std::io::empty(), short);
+        assert!(matches!(late, Err(HostError::Late { .. })), "{late:?}");
+        let (code, text) = run(folder, "v2", gone).expect("the machine does it");
+        assert_eq!(code, 0, "{text}");
+    }
 }
