@@ -201,6 +201,31 @@ fn crates_depend_downwards_only() {
     assert!(arrows >= 40, "only {arrows} dependencies between the crates were found");
 }
 
+/// A library with other features is another library, which would be compiled once for the program and once for tests.
+#[test]
+fn program_and_tests_share_compiled_libraries() {
+    let features = |words: &[&str]| -> BTreeMap<String, String> {
+        let mut cargo = std::process::Command::new("cargo");
+        cargo.args(["tree", "--locked", "--offline", "--prefix", "none", "--format", "{p}|{f}|"]);
+        let ended = cargo.args(words).current_dir(root()).output().expect("cargo runs");
+        assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+        let text = String::from_utf8(ended.stdout).expect("names are UTF-8");
+        let columns = text.lines().filter_map(|line| {
+            let mut columns = line.split('|').map(str::to_owned);
+            columns.next().zip(columns.next())
+        });
+        columns.collect()
+    };
+    let of_tests = features(&["--workspace", "--edges", "normal,dev"]);
+    let of_program = features(&["--package", "topo", "--edges", "normal"]);
+    let others = |(name, its): &(&String, &String)| of_tests.get(*name) != Some(its);
+    let others: Vec<_> = of_program.iter().filter(others).collect();
+    assert!(
+        others.is_empty() && of_program.len() > 100,
+        "name features in topo/Cargo.toml: {others:?}"
+    );
+}
+
 #[test]
 fn proto_cannot_reach_the_operating_system() {
     let banned = ["tokio", "socket2", "pnet", "libc", "nix", "prometheus", "dashmap", "tracing"];
