@@ -35,9 +35,9 @@ pub(crate) const STRETCH_MAX: u64 = 16;
 /// The least and the largest factor of one tightening, in percent.
 const TIGHTEN_PERCENT: (u64, u64) = (25, 75);
 /// How long a run must be calm before it tightens.
-const CALM_NS: u64 = 10_000_000_000;
+const CALM_NS: u64 = 5_000_000_000;
 /// The first tightening comes no sooner than this after a stretch.
-const HOLD_NS: u64 = 10_000_000_000;
+const HOLD_NS: u64 = 5_000_000_000;
 
 /// The state of the rule for one run.
 #[derive(Clone, Debug)]
