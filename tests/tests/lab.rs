@@ -167,14 +167,36 @@ fn the_next_command_removes_what_a_killed_command_left() {
     // A daemon's death ends its lab, and `status` reports it until `down`.
     kill(Pid::from_raw(processes[0] as i32), Signal::SIGKILL)
         .expect("the test may signal the process");
-    let state = |place: &Place| {
-        let shown = place.run(&["status", "--json"]).stdout;
-        let shown: Value = serde_json::from_slice(&shown).expect("JSON");
-        shown["one"]["state"].as_str().expect("a word").to_owned()
-    };
     assert!(eventually(10.0, || state(&place).contains("ended before its report")));
     assert!(!place.good(&["logs", "one"]).contains("panicked"));
     place.good(&["down"]);
+    place.assert_empty();
+}
+
+/// The state of the lab "one".
+fn state(place: &Place) -> String {
+    let shown = place.run(&["status", "--json"]).stdout;
+    let shown: Value = serde_json::from_slice(&shown).expect("JSON");
+    shown["one"]["state"].as_str().expect("a word").to_owned()
+}
+
+#[test]
+fn a_daemon_that_hangs_is_named_and_a_lab_without_its_journal_ends() {
+    let _alone = alone();
+    let place = Place::new();
+    place.up(INFINIBAND, "one");
+    let processes = place.processes("one");
+    let signal = |signal| {
+        kill(Pid::from_raw(processes[0] as i32), signal).expect("the test may signal the process");
+    };
+    signal(Signal::SIGSTOP);
+    assert!(eventually(10.0, || state(&place).starts_with("silent: ")), "{}", state(&place));
+    signal(Signal::SIGCONT);
+    assert!(eventually(10.0, || state(&place) == "up"), "{}", state(&place));
+    let said = place.good(&["logs", "one"]);
+    assert!(said.contains(") is silent\n") && said.contains(") answers again\n"), "{said}");
+    fs::remove_dir_all(place.labs().join("one")).expect("a folder");
+    assert!(eventually(10.0, || !processes.iter().copied().any(is_alive)), "{processes:?}");
     place.assert_empty();
 }
 

@@ -10,7 +10,6 @@ use emulation::recorder::snapshot::{BinSnapshot, PortSnapshot};
 use emulation::timer;
 use launch::Progress;
 use launch::lab::{LabRecord, Stage};
-use launch::owner::ProcessIdentity;
 use proto::technology::Technology;
 use proto::units::Instant;
 use report::data::Graph;
@@ -18,7 +17,6 @@ use results::run_directory::topology;
 use scenario::Scenario;
 use scenario::render::{Lab, render};
 use serde_json::json;
-use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
@@ -47,25 +45,8 @@ size = "2048 B"
 
 /// A lab without daemons.
 pub(crate) fn record(lab: &str) -> LabRecord {
-    let owner = ProcessIdentity::this().expect("this process is there");
-    LabRecord {
-        lab: lab.to_owned(),
-        owner,
-        starter: owner,
-        is_tied: false,
-        stage: Stage::Up,
-        sets: Vec::new(),
-        backend: "udp".to_owned(),
-        tcp: false,
-        dilation: 1,
-        technology: Technology::Infiniband,
-        daemons: Vec::new(),
-        addresses: BTreeMap::new(),
-        links: Vec::new(),
-        attached: Vec::new(),
-        hosts: Vec::new(),
-        balance: None,
-    }
+    let record = LabRecord::starting(lab.to_owned(), Technology::Infiniband);
+    LabRecord { stage: Stage::Up, ..record.expect("this process is there") }
 }
 
 pub(super) fn live_state() -> (Lab, Arc<LiveState>) {

@@ -184,11 +184,8 @@ mod tests {
     use super::*;
     use daemon::admin::view::{InjectedCounters, NodeCounters};
     use emulation::wiring::NodeKind;
-    use launch::lab::Stage;
     use launch::lab::folder::LinkRecord;
-    use launch::owner::ProcessIdentity;
     use proto::technology::Technology;
-    use std::collections::BTreeMap;
 
     #[test]
     fn a_table_shows_the_counters_and_can_leave_out_rows_of_zeros() {
@@ -197,24 +194,9 @@ mod tests {
             b: b.into(),
             rate: proto::units::BitRate::gbps(1),
         };
-        let record = LabRecord {
-            lab: "x".into(),
-            owner: ProcessIdentity { process: 1, began: 1 },
-            starter: ProcessIdentity { process: 1, began: 1 },
-            is_tied: false,
-            stage: Stage::Up,
-            sets: Vec::new(),
-            backend: "udp".into(),
-            tcp: false,
-            dilation: 1,
-            technology: Technology::Ethernet,
-            daemons: Vec::new(),
-            addresses: BTreeMap::new(),
-            links: vec![link("h0:1", "s0:1"), link("h1:1", "s0:2")],
-            attached: Vec::new(),
-            hosts: Vec::new(),
-            balance: None,
-        };
+        let record = LabRecord::starting("x".into(), Technology::Ethernet);
+        let links = vec![link("h0:1", "s0:1"), link("h1:1", "s0:2")];
+        let record = LabRecord { links, ..record.expect("this process is there") };
         let port = |name: &str, tx_frames| PortCounters {
             port: name.into(),
             cabled: true,

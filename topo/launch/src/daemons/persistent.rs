@@ -22,6 +22,9 @@ pub struct DaemonRecord {
     pub kind: NodeKind,
     /// Its nodes.
     pub nodes: Vec<String>,
+    /// It has sent no heartbeat for some seconds: its worker hangs, or the host is overloaded.
+    #[serde(default)]
+    pub is_silent: bool,
     /// The socket of its administration.
     pub socket: PathBuf,
     /// The TCP address of its administration, with the lab's token, if there is one.
@@ -35,7 +38,10 @@ pub(crate) enum LabEvent {
     /// They run.
     Begun(Vec<DaemonRecord>),
     /// A short while has passed.
-    Turn,
+    Turn {
+        /// The processes that have said nothing for long.
+        silent: Vec<usize>,
+    },
 }
 
 /// Starts the daemons of `job`, and runs until the user stops the lab. Then all daemons stop, and the result is their
@@ -71,6 +77,7 @@ pub(crate) fn run_until_stopped(
                         pid: hello.pid,
                         kind: session.hosting.kinds[process],
                         nodes: session.hosting.nodes(process).map(name).collect(),
+                        is_silent: false,
                         socket: socket(process),
                         address: hello.admin,
                     });
@@ -85,7 +92,7 @@ pub(crate) fn run_until_stopped(
                         Err(error) if error.kind == FailureKind::Interrupted => break,
                         handled => handled?,
                     }
-                    notify(LabEvent::Turn)?;
+                    notify(LabEvent::Turn { silent: session.silent() })?;
                 }
                 Ok(session.stop().await)
             })

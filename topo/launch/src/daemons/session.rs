@@ -234,6 +234,14 @@ impl Session {
         Err(LaunchError::died(reason))
     }
 
+    /// The daemons that have said nothing for long, unless messages wait here.
+    pub fn silent(&self) -> Vec<usize> {
+        let silent = |process: &usize| self.received[*process].last.seconds() > SILENCE_MAX_S;
+        (0..self.received.len())
+            .filter(|process| self.events.is_empty() && silent(process))
+            .collect()
+    }
+
     /// A daemon that says nothing for long keeps all others from running on. Messages that wait here count.
     fn check_silence(&self) -> Result<(), LaunchError> {
         let is_silent =

@@ -9,11 +9,12 @@ pub use crate::daemons::persistent::DaemonRecord;
 use crate::error::OrHost;
 pub use crate::hosts::HostRecord;
 use crate::owner::{ProcessIdentity, folder, private, remove_leftovers_in, write_json};
+use nix::fcntl::{Flock, FlockArg};
 use proto::technology::Technology;
 use proto::units::BitRate;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -31,6 +32,10 @@ pub const READ_TOKEN: &str = "read-token";
 pub const LOG: &str = "lab.log";
 /// The environment variable with the folder of all labs.
 const LABS_VARIABLE: &str = "PAUSEBED_LABS";
+/// The folder of users' runtime folders, and that of marks of users whose folders outlive their sessions
+/// (pam_systemd(8), loginctl(1)).
+const SESSIONS: &str = "/run/user";
+const LINGERING: &str = "/var/lib/systemd/linger";
 /// The longest name of a lab: the paths of its sockets must not exceed 107 octets (unix(7)).
 const NAME_MAX: usize = 40;
 
@@ -111,6 +116,38 @@ pub struct LinkRecord {
 }
 
 impl LabRecord {
+    /// A lab that this process starts, of which nothing runs yet.
+    ///
+    /// # Errors
+    /// If /proc is not mounted.
+    pub fn starting(lab: String, technology: Technology) -> io::Result<LabRecord> {
+        let owner = ProcessIdentity::this()?;
+        Ok(LabRecord {
+            lab,
+            owner,
+            starter: owner,
+            is_tied: false,
+            stage: Stage::Starting,
+            sets: Vec::new(),
+            backend: String::new(),
+            tcp: false,
+            dilation: 1,
+            technology,
+            daemons: Vec::new(),
+            addresses: BTreeMap::new(),
+            links: Vec::new(),
+            attached: Vec::new(),
+            hosts: Vec::new(),
+            balance: None,
+        })
+    }
+
+    /// Whether the journal in `folder` is that of this lab and names this owner.
+    pub fn is_named_in(&self, folder: &Path) -> bool {
+        LabRecord::read(folder)
+            .is_ok_and(|named| named.owner == self.owner && named.starter == self.starter)
+    }
+
     /// Whether it runs or starts.
     pub fn is_alive(&self) -> bool {
         self.owner.is_alive()
@@ -239,29 +276,53 @@ impl LabStore {
     fn take_place(&self, hidden: &Path, name: &str) -> Result<PathBuf, LaunchError> {
         let place = self.folder(name);
         let cannot = || format!("cannot make {}", place.display());
+        let _held = self.hold().or_host(cannot())?;
         if place.exists() {
             match LabRecord::read(&place) {
                 Ok(there) if there.is_alive() => {
                     let hint = format!("pausebed down {name}, or another --name");
                     return Err(LaunchError::config(format!("lab {name} is up already: {hint}")));
                 }
-                Ok(_) => self.remove(name).or_host(cannot())?,
+                Ok(_) => self.remove_folder(name).or_host(cannot())?,
                 Err(_) => {
                     let place = place.display();
                     return Err(LaunchError::config(format!("{place} is not the folder of a lab")));
                 }
             }
         }
-        // If two processes come this far at once, the second rename fails.
         fs::rename(hidden, &place).or_host(cannot())?;
         Ok(place)
     }
 
-    /// Removes the folder of a lab whose owner has ended.
+    /// Removes the folder of a lab whose owner has ended. A lab of the same name that was started since stays.
     ///
     /// # Errors
     /// If it cannot be removed.
-    pub fn remove(&self, name: &str) -> io::Result<()> {
+    pub fn remove(&self, record: &LabRecord) -> io::Result<()> {
+        let _held = self.hold()?;
+        match LabRecord::read(&self.folder(&record.lab)) {
+            Ok(there) if there.starter != record.starter => Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            _ => self.remove_folder(&record.lab),
+        }
+    }
+
+    /// Why labs may end before `down`: their folder goes with the last session of this user.
+    pub fn remark(&self) -> Option<&'static str> {
+        let user = nix::unistd::User::from_uid(nix::unistd::geteuid()).ok().flatten()?;
+        let lingers = Path::new(LINGERING).join(&user.name).exists();
+        (self.root.starts_with(SESSIONS) && !lingers).then_some(
+            "this lab ends with your last session; loginctl enable-linger keeps it, or --dir with a folder that stays",
+        )
+    }
+
+    /// Lets no other process make or remove folders, until the value is dropped.
+    fn hold(&self) -> io::Result<Flock<File>> {
+        let lock = Flock::lock(File::open(&self.root)?, FlockArg::LockExclusive);
+        lock.map_err(|(_, error)| error.into())
+    }
+
+    fn remove_folder(&self, name: &str) -> io::Result<()> {
         // Different from the name under which this process may make a lab of this name.
         let gone = self.hidden(&format!("{name}.gone"), ProcessIdentity::this()?);
         fs::rename(self.folder(name), &gone)?;
@@ -287,24 +348,8 @@ mod tests {
     use super::*;
 
     fn record(lab: &str, owner: ProcessIdentity) -> LabRecord {
-        LabRecord {
-            lab: lab.to_owned(),
-            owner,
-            starter: owner,
-            is_tied: false,
-            stage: Stage::Starting,
-            sets: Vec::new(),
-            backend: "udp".to_owned(),
-            tcp: false,
-            dilation: 1,
-            technology: Technology::Ethernet,
-            daemons: Vec::new(),
-            addresses: BTreeMap::new(),
-            links: Vec::new(),
-            attached: Vec::new(),
-            hosts: Vec::new(),
-            balance: None,
-        }
+        let record = LabRecord::starting(lab.to_owned(), Technology::Ethernet);
+        LabRecord { owner, starter: owner, ..record.expect("this process is there") }
     }
 
     #[test]
@@ -321,7 +366,12 @@ mod tests {
         labs.create(&record("two", dead), "left").expect("there is none");
         labs.create(&record("two", own), "new").expect("its owner has ended");
         assert_eq!(labs.all().into_keys().collect::<Vec<_>>(), ["one", "two"]);
-        labs.remove("one").expect("it is there");
+        // The user ends the lab that was there before.
+        labs.remove(&record("one", dead)).expect("nothing is left to be done");
+        assert_eq!(labs.all().len(), 2);
+        assert!(record("one", own).is_named_in(&labs.folder("one")));
+        labs.remove(&record("one", own)).expect("it is there");
+        assert!(!record("one", own).is_named_in(&labs.folder("one")));
         assert_eq!(labs.all().into_keys().collect::<Vec<_>>(), ["two"]);
         for name in ["", "../x", "a b", &"x".repeat(NAME_MAX + 1)] {
             let refused = labs.create(&record(name, own), "");

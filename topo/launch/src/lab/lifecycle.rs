@@ -88,7 +88,7 @@ pub fn end(labs: &LabStore, record: &LabRecord) -> io::Result<Option<Balance>> {
         return Err(io::Error::other(format!("process {} does not end", record.owner.process)));
     }
     let balance = LabRecord::read(&labs.folder(&record.lab)).ok().and_then(|last| last.balance);
-    labs.remove(&record.lab).map(|()| balance)
+    labs.remove(record).map(|()| balance)
 }
 
 /// Sends `signal` to a process and waits for its end. Returns whether it has ended.

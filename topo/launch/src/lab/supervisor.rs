@@ -13,6 +13,7 @@ use crate::{Job, LaunchError, interrupt, netns, refuse_interfaces, with_sources}
 use daemon::protocol::write_line;
 use daemon::token::Token;
 use emulation::cable::namespace::Namespace;
+use emulation::clock::Stopwatch;
 use proto::units::Instant;
 use scenario::Scenario;
 use scenario::render::{Lab, render};
@@ -23,6 +24,9 @@ use std::path::Path;
 /// Messages that a queue pair of a lab takes before they are complete. A lab has no end: without a limit an overload
 /// that lasts would fill the memory of its host.
 const SEND_QUEUE_MAX: u32 = 1024;
+
+/// The interval at which a supervisor looks whether it still owns its lab, in seconds.
+const LOOK_S: f64 = 1.0;
 
 /// A message of the supervisor to its starter, in one line. The last is not about the progress.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -88,6 +92,7 @@ fn run_lab(folder: &Path, record: &mut LabRecord) -> Result<(), LaunchError> {
     };
     let namespaces = network.as_ref().map_or(&[][..], netns::LabNetwork::namespaces);
     let mut hosts = start_hosts(&job, namespaces, folder, record)?;
+    let mut looked = Stopwatch::start();
     let ended = run_until_stopped(&job, cabling, token, |event| {
         match event {
             LabEvent::Begun(daemons) => {
@@ -96,10 +101,11 @@ fn run_lab(folder: &Path, record: &mut LabRecord) -> Result<(), LaunchError> {
                 record.write(folder).or_host("cannot write the journal")?;
                 tell(&StartMessage::Up)?;
             }
-            LabEvent::Turn if record.is_tied && !record.starter.is_alive() => {
-                return Err(LaunchError::host("the process that started the lab has ended"));
+            LabEvent::Turn { silent } => {
+                check_owner(&mut looked, folder, record)?;
+                note_silent(&silent, folder, record);
+                note_ended(&mut hosts, folder, record);
             }
-            LabEvent::Turn => note_ended(&mut hosts, folder, record),
         }
         Ok(())
     });
@@ -126,6 +132,42 @@ fn start_hosts(
     record.write(folder).or_host("cannot write the journal")?;
     hosts.wait_ready(job.lab, report)?;
     Ok(hosts)
+}
+
+/// Ends a lab without an owner: its starter has ended and it is tied to it, or its journal is gone or names another.
+fn check_owner(
+    looked: &mut Stopwatch,
+    folder: &Path,
+    record: &LabRecord,
+) -> Result<(), LaunchError> {
+    if looked.seconds() < LOOK_S {
+        return Ok(());
+    }
+    *looked = Stopwatch::start();
+    if record.is_tied && !record.starter.is_alive() {
+        return Err(LaunchError::host("the process that started the lab has ended"));
+    }
+    if !record.is_named_in(folder) {
+        return Err(LaunchError::host("the journal of the lab is gone or names another owner"));
+    }
+    Ok(())
+}
+
+/// Notes in the log and in the journal which daemons are silent, or answer again.
+fn note_silent(silent: &[usize], folder: &Path, record: &mut LabRecord) {
+    let mut has_changed = false;
+    for (process, daemon) in record.daemons.iter_mut().enumerate() {
+        let is_silent = silent.contains(&process);
+        if daemon.is_silent != is_silent {
+            let what = if is_silent { "is silent" } else { "answers again" };
+            eprintln!("process {process} ({}) {what}", daemon.nodes.join(", "));
+            (daemon.is_silent, has_changed) = (is_silent, true);
+        }
+    }
+    if has_changed {
+        // The user may have removed the folder.
+        let _ = record.write(folder);
+    }
 }
 
 /// Notes in the log and in the journal which hosts have ended.

@@ -150,6 +150,7 @@ mod tests {
             pid: 1,
             kind,
             nodes: nodes.iter().map(|node| (*node).to_owned()).collect(),
+            is_silent: false,
             socket: "s".into(),
             address: None,
         };
@@ -164,7 +165,6 @@ mod tests {
                 daemon(NodeKind::Switch, &["s1"]),
             ],
             links: vec![link("h1:1", "s1:10"), link("{x}\n</b>:1", "s1:9")],
-            attached: Vec::new(),
             ..record("one")
         }
     }

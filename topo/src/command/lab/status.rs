@@ -8,6 +8,9 @@ use launch::lab::balance::Balance;
 use launch::lab::{LabRecord, Stage, client, rights};
 use std::collections::BTreeMap;
 
+/// Silent nodes that the table names.
+const SHOWN: usize = 3;
+
 /// Options of `status`.
 #[derive(Clone, Debug, clap::Args)]
 pub(in super::super) struct Options {
@@ -89,10 +92,18 @@ fn line(record: &LabRecord) -> LabLine {
         (Stage::Ended(reason), _) => format!("ended: {reason}"),
         (_, false) => "ended: its supervisor was killed".to_owned(),
     };
-    let daemons = if state == "up" { client::status(record).unwrap_or_default() } else { vec![] };
-    let is_silent = state == "up" && daemons.is_empty();
+    let silent = record.daemons.iter().filter(|daemon| daemon.is_silent);
+    let silent: Vec<&str> =
+        silent.flat_map(|daemon| &daemon.nodes).map(String::as_str).take(SHOWN).collect();
+    let is_up = state == "up";
+    let daemons = if is_up { client::status(record).unwrap_or_default() } else { vec![] };
+    let state = match is_up {
+        true if !silent.is_empty() => format!("silent: {}", silent.join(", ")),
+        true if daemons.is_empty() => "does not answer".to_owned(),
+        _ => state,
+    };
     LabLine {
-        state: if is_silent { "does not answer".to_owned() } else { state },
+        state,
         backend: record.backend.clone(),
         dilation: record.dilation,
         nodes: record.daemons.iter().map(|daemon| daemon.nodes.len()).sum(),

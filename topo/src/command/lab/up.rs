@@ -7,13 +7,11 @@ use crate::options::Overrides;
 use launch::calibration::Calibration;
 use launch::estimate;
 use launch::lab::folder::TOKEN;
-use launch::lab::{LabRecord, Stage, lifecycle, supervisor};
-use launch::owner::ProcessIdentity;
+use launch::lab::{LabRecord, lifecycle, supervisor};
 use launch::{substrate, with_sources};
 use scenario::files::Loaded;
 use scenario::render::render;
 use scenario::run::Backend;
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// The substrates of labs.
@@ -58,26 +56,11 @@ pub(in super::super) fn run(options: &Options) -> Outcome {
     let lab = render(&scenario);
     let dilation = estimate::live(&scenario, &lab, &Calibration::load()).dilation;
     let labs = options.place.labs()?;
-    let owner = ProcessIdentity::this()
+    let name = options.name.clone().unwrap_or(stem);
+    let starting = LabRecord::starting(name, lab.fabric.technology)
         .map_err(|error| Failure::host(format!("cannot read /proc: {error}")))?;
-    let record = LabRecord {
-        lab: options.name.clone().unwrap_or(stem),
-        owner,
-        starter: owner,
-        is_tied: false,
-        stage: Stage::Starting,
-        sets,
-        backend: substrate(scenario.run.backend).name.to_owned(),
-        tcp: options.tcp,
-        dilation,
-        technology: lab.fabric.technology,
-        daemons: Vec::new(),
-        addresses: BTreeMap::new(),
-        links: Vec::new(),
-        attached: Vec::new(),
-        hosts: Vec::new(),
-        balance: None,
-    };
+    let backend = substrate(scenario.run.backend).name.to_owned();
+    let record = LabRecord { sets, backend, tcp: options.tcp, dilation, ..starting };
     if let Some(left) = labs.all().get(&record.lab).filter(|left| left.is_abandoned()) {
         // If it cannot be removed, creating the folder fails with the reason.
         let _ = lifecycle::end(&labs, left);
@@ -97,7 +80,8 @@ pub(in super::super) fn run(options: &Options) -> Outcome {
         "lab {name} is up on {backend}: {hosts}{nics} NICs, {switches} switches, {dilation}× slowed"
     );
     eprintln!("  pausebed status | show links | show queues --watch | down {name}");
-    for remark in launch::attached::remarks(&lab.fabric.wiring) {
+    let remarks = launch::attached::remarks(&lab.fabric.wiring);
+    for remark in remarks.into_iter().chain(labs.remark().map(str::to_owned)) {
         eprintln!("  {remark}");
     }
     print_addresses(&folder);
