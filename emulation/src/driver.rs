@@ -417,7 +417,7 @@ impl Worker {
             return;
         }
         self.next_beat_ns = wall_ns + BEAT_NS;
-        let beat = Beat { recent: self.meter.take_recent(), ..self.beat() };
+        let beat = Beat { recent: self.meter.take_recent(wall_ns), ..self.beat() };
         supervisor.beat(beat);
         self.run.recorder.flush_tap();
     }

@@ -19,7 +19,8 @@ pub struct Beat {
     pub at: Instant,
     /// Frames that have left a port so far, of any kind: frame-hops.
     pub departures: u64,
-    /// p99 of lateness so far, in thousandths of a frame time; `None` if only ports without a rate have sent.
+    /// p99 of lateness so far, or of the last minute where the run has no end, in thousandths of a frame time; `None` if
+    /// only ports without a rate have sent.
     pub late_p99_thousandths: Option<u64>,
     /// The greatest lateness so far, in thousandths of a frame time.
     pub late_max_thousandths: u64,

@@ -7,6 +7,9 @@ use crate::clock::Clock;
 use proto::units::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
+/// Half of the time over which a run without an end states its lateness, in nanoseconds of wall time.
+const HALF_NS: u64 = 30_000_000_000;
+
 /// Lateness of departures inside the measured windows, and of arrivals that were handled late.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Lateness {
@@ -47,6 +50,9 @@ pub(crate) struct Meter {
     timeline: Timeline,
     /// Departures and frames handled late, measured or not, since [`Meter::take_recent`].
     recent: Recent,
+    /// What [`Meter::take_recent`] has returned in this and in the last half minute.
+    halves: [Recent; 2],
+    half_ends_ns: u64,
     /// Pending departures: scheduled instant, and frame time of the link.
     leaving: Vec<(Instant, Duration)>,
     pub departures: u64,
@@ -60,6 +66,8 @@ impl Meter {
             lateness: Lateness::default(),
             timeline: Timeline::new(bin),
             recent: Recent::default(),
+            halves: Default::default(),
+            half_ends_ns: 0,
             leaving: Vec::new(),
             departures: 0,
         }
@@ -109,9 +117,26 @@ impl Meter {
         }
     }
 
-    /// The lateness since the last call.
-    pub(crate) fn take_recent(&mut self) -> Recent {
-        std::mem::take(&mut self.recent)
+    /// The lateness since the last call, at `wall_ns`.
+    pub(crate) fn take_recent(&mut self, wall_ns: u64) -> Recent {
+        let recent = std::mem::take(&mut self.recent);
+        if wall_ns >= self.half_ends_ns {
+            self.half_ends_ns = wall_ns + HALF_NS;
+            self.halves.swap(0, 1);
+            self.halves[0] = Recent::default();
+        }
+        self.halves[0].merge(&recent);
+        recent
+    }
+
+    /// p99 of lateness in thousandths of a frame time: so far, or of the last minute where a run has no end.
+    pub(crate) fn p99(&self, has_end: bool) -> u64 {
+        if has_end {
+            return self.lateness.frames.p99();
+        }
+        let mut minute = self.halves[0].clone();
+        minute.merge(&self.halves[1]);
+        minute.p99()
     }
 
     /// Closes the timeline's bin if it is over at `now`.
@@ -160,8 +185,14 @@ mod tests {
         let lateness = &meter.lateness;
         assert_eq!((lateness.frames.count(), lateness.frames.max()), (1, 100));
         assert!(lateness.wall_ns.max().abs_diff(204_800) < 205, "three digits");
-        assert_eq!(meter.take_recent().count, 3, "measured or not");
-        assert_eq!(meter.take_recent(), Recent::default());
+        assert_eq!(meter.take_recent(0).count, 3, "measured or not");
+        assert_eq!(meter.take_recent(1), Recent::default());
+        // What was late is forgotten within a minute, but not in a run that is judged at its end.
+        assert!(meter.p99(false) > 400);
+        meter.take_recent(HALF_NS);
+        assert!(meter.p99(false) > 400);
+        meter.take_recent(2 * HALF_NS);
+        assert_eq!((meter.p99(false), meter.p99(true)), (0, 100));
     }
 
     #[test]
