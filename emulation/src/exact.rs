@@ -349,6 +349,9 @@ impl ExactWorker {
             Order::Impair(_, reply) => reply(false),
             Order::SlowDown(_, _, _, reply) => reply(false),
             Order::Traffic { reply, .. } => reply(0),
+            Order::Change(.., reply) => {
+                reply(Err("a run with exact pace cannot change".to_owned()));
+            }
             Order::Agent(.., reply) => reply(None),
             Order::Account(_, reply) => reply(None),
         }

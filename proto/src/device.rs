@@ -142,6 +142,15 @@ pub trait Control {
         false
     }
 
+    /// Changes settings from the next frame on: tables and keys as in a scenario, docs/tasks/labs.md. `port` limits those
+    /// of a link to one port. Keys that are left out stay, and frames that wait keep their place.
+    ///
+    /// # Errors
+    /// Why nothing was changed.
+    fn change(&mut self, _settings: &toml::Table, _port: Option<PortNumber>) -> Result<(), String> {
+        Err("it has no settings that can change while it runs".to_owned())
+    }
+
     /// Limits `port` to `rate`, from the next frame on. Returns false if the device has no such port or its
     /// line is slower than `rate`.
     fn slow_down(&mut self, _port: PortNumber, _rate: BitRate) -> bool {

@@ -6,6 +6,8 @@
 //! one file in `memory/` and one row in [`models`].
 
 use crate::port_set::PortSet;
+use headroom::MemoryError;
+use ingress::Room;
 use proto::counters::DropReason;
 use proto::ids::{PortNumber, VirtualLane};
 use proto::units::Bytes;
@@ -45,6 +47,13 @@ pub trait Memory: Send {
 
     /// The alarm that the last admission raised; at most one per headroom.
     fn take_alarm(&mut self) -> Option<HeadroomAlarm>;
+
+    /// Adopts other thresholds. Frames keep their room, and each port and priority compares with the new threshold when
+    /// one of its own frames arrives or leaves.
+    ///
+    /// # Errors
+    /// If the numbers contradict each other, or one cannot change while frames are in the memory. Then nothing changes.
+    fn change(&mut self, room: Room<'_>) -> Result<(), MemoryError>;
 
     /// Frees the room of an admitted frame, when all its copies have left or were dropped.
     fn release(&mut self, input: PortNumber, lane: VirtualLane, size: Bytes);

@@ -2,8 +2,8 @@
 //!
 //! [`build`] makes it from its configuration. [`relay`] moves a packet from its port to its queue and
 //! completes its transmission. [`notifications`] sends the switch's own messages. [`storm`] applies the
-//! watchdog's actions. [`management`] connects the agents of a managed fabric. This file implements the device
-//! traits.
+//! watchdog's actions. [`management`] connects the agents of a managed fabric. [`settings`] are what an operator changes.
+//! This file implements the device traits.
 
 use crate::config::SwitchConfig;
 use crate::egress::{Context, Egress};
@@ -35,6 +35,7 @@ mod management;
 mod notifications;
 mod packet;
 mod relay;
+mod settings;
 mod storm;
 
 /// A switch with 1 to 254 ports.
@@ -51,8 +52,8 @@ pub struct Switch {
     sl2vl: ServiceLevels,
     /// On a fabric under a subnet manager.
     managed: Option<Box<Management>>,
-    /// The configuration, for congestion points that a subnet manager replaces.
-    blueprint: Option<Box<SwitchConfig>>,
+    /// The configuration without its routes, for what changes while the switch runs.
+    blueprint: Box<SwitchConfig>,
     /// Ports that a subnet manager has not made Active: they take no data.
     shut: PortSet,
     watchdog: Option<Watchdog>,
@@ -255,6 +256,10 @@ impl Control for Switch {
         let changes = managed.agents.has_manager() != on;
         managed.agents.set_manager(on, now);
         changes
+    }
+
+    fn change(&mut self, settings: &toml::Table, port: Option<PortNumber>) -> Result<(), String> {
+        self.change_settings(settings, port).map_err(|error| error.to_string())
     }
 
     fn slow_down(&mut self, port: PortNumber, rate: BitRate) -> bool {

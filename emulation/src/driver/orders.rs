@@ -45,6 +45,8 @@ pub enum Order {
     Impair(Box<ImpairmentChange>, Reply<bool>),
     /// Limit the rate at which a port of a device sends. The answer is false if the port cannot do that.
     SlowDown(usize, PortNumber, BitRate, Reply<bool>),
+    /// Change settings of a device, those of a link at one port or at all. The answer is why nothing was changed.
+    Change(usize, Option<PortNumber>, Box<toml::Table>, Reply<Result<(), String>>),
     /// Execute these lines of calls to the agent of a device. The answer has a line for each; none if the device has no
     /// agent.
     Agent(usize, Vec<String>, Reply<Option<Vec<String>>>),
@@ -90,6 +92,9 @@ impl Worker {
                 Order::Impair(impairing, reply) => reply(self.impair(*impairing)),
                 Order::SlowDown(device, port, rate, reply) => {
                     reply(self.run.devices[device].slow_down(port, rate));
+                }
+                Order::Change(device, port, settings, reply) => {
+                    reply(self.run.devices[device].change(&settings, port));
                 }
                 Order::Agent(device, lines, reply) => reply(self.ask_agent(device, &lines)),
                 Order::Tap(tap, reply) => {
@@ -168,11 +173,12 @@ impl Worker {
     /// The heartbeat of this instant.
     pub(super) fn beat(&self) -> Beat {
         let frames = &self.meter.lateness.frames;
+        let has_end = self.run.plan.stop < Instant::NEVER;
         let is_defined = frames.count() > 0 || !self.run.lines.has_outside();
         Beat {
             at: self.now,
             departures: self.meter.departures,
-            late_p99_thousandths: is_defined.then(|| frames.p99()),
+            late_p99_thousandths: is_defined.then(|| self.meter.p99(has_end)),
             late_max_thousandths: frames.max(),
             lost: self.run.exchange.lost(),
             rejected: self.run.exchange.rejected(),

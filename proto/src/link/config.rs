@@ -3,6 +3,7 @@
 use crate::Technology;
 use crate::ids::{MacAddress, Priority};
 use crate::link::outage::Outage;
+use crate::params::{FromValue, Kind, Value};
 use crate::units::{BitRate, Bytes, Duration};
 use crate::wire::classify::PriorityMap;
 use crate::wire::ethernet::Pfc;
@@ -247,6 +248,21 @@ pub enum Selection {
     Strict,
     /// After the strict classes, by its weight among the weighted ones.
     Weighted(NonZeroU8),
+}
+
+impl Selection {
+    /// The word that stands among weights.
+    pub const STRICT: &str = "strict";
+    /// A key with one selection for each traffic class.
+    pub const EACH: Kind =
+        Kind::List(&Kind::Either(&[Kind::Word(|| vec![Selection::STRICT]), Kind::Whole(1, 255)]));
+}
+
+impl FromValue for Selection {
+    fn from_value(value: &Value) -> Option<Selection> {
+        let weight = u8::from_value(value).and_then(NonZeroU8::new);
+        Some(weight.map_or(Selection::Strict, Selection::Weighted))
+    }
 }
 
 #[cfg(test)]

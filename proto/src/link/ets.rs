@@ -65,6 +65,14 @@ impl EtsArbiter {
         EtsArbiter { classes: std::array::from_fn(class), turn: 0 }
     }
 
+    /// Selects classes otherwise from the next frame on. No class keeps credit or debt, so the new shares hold within a
+    /// round.
+    pub fn select(&mut self, selection: &[Selection; CLASSES]) {
+        for (class, selection) in self.classes.iter_mut().zip(selection) {
+            (class.selection, class.credit) = (*selection, 0);
+        }
+    }
+
     /// The priority among `eligible` (bit n is priority n) that sends next. `size` returns the octets of its
     /// next frame; its class is charged for them.
     pub fn serve(

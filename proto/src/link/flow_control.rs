@@ -9,7 +9,7 @@
 
 use crate::events::HoldCause;
 use crate::ids::VirtualLane;
-use crate::link::config::{ArbitrationConfig, FlowControlConfig, LinkConfig, PauseMode};
+use crate::link::config::{ArbitrationConfig, FlowControlConfig, LinkConfig, PauseMode, Selection};
 use crate::link::credit::{CreditFlow, LinkState};
 use crate::link::ets::EtsArbiter;
 use crate::link::outage::Outages;
@@ -40,6 +40,13 @@ impl CreditControl {
     /// Arbitrates by other tables from the next packet on.
     pub(super) fn arbitrate(&mut self, tables: &ArbitrationConfig) {
         self.arbiter = VlArbiter::new(tables, self.flow.lanes());
+    }
+}
+
+impl PauseControl {
+    /// Selects traffic classes otherwise from the next frame on.
+    pub(super) fn select(&mut self, selection: &[Selection; Pfc::PRIORITIES]) {
+        self.arbiter.select(selection);
     }
 }
 

@@ -80,6 +80,9 @@ pub enum MemoryError {
     /// A parameter of the model is unknown or wrong.
     #[error(transparent)]
     Param(#[from] ParamError),
+    /// A number that holds as long as the switch runs.
+    #[error("{0} cannot change while frames are in the memory")]
+    Fixed(&'static str),
     /// The threshold does not exceed the hysteresis: a pause would never end.
     #[error("pool.threshold = {threshold} is not above pool.hysteresis = {hysteresis}")]
     Hysteresis {

@@ -56,6 +56,11 @@ impl Mark {
         Mark { xoff, xon, over: false }
     }
 
+    /// The same state at other levels. [`Mark::note`] compares with them.
+    pub fn moved(self, to: Mark) -> Mark {
+        Mark { over: self.over, ..to }
+    }
+
     /// Whether neighbours must pause.
     pub fn is_over(self) -> bool {
         self.over

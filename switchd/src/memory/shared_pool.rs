@@ -241,6 +241,22 @@ impl Memory for SharedPool {
         Admission::Taken
     }
 
+    fn change(&mut self, room: Room<'_>) -> Result<(), MemoryError> {
+        let fresh = SharedPool::new(room)?;
+        let has_same = |size: fn(&SharedPool) -> Bytes| size(&fresh) == size(self);
+        let fixed = [
+            ("pool.size", has_same(|pool| pool.numbers.size)),
+            ("pool.reserve", has_same(|pool| pool.numbers.reserve)),
+            ("headroom", has_same(|pool| pool.headroom_each)),
+            ("pool.headroom_pool", has_same(|pool| pool.headroom_size)),
+        ];
+        if let Some((name, _)) = fixed.into_iter().find(|(_, is_same)| !is_same) {
+            return Err(MemoryError::Fixed(name));
+        }
+        self.numbers = fresh.numbers;
+        Ok(())
+    }
+
     fn take_alarm(&mut self) -> Option<HeadroomAlarm> {
         self.alarm.take()
     }

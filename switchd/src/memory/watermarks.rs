@@ -123,6 +123,14 @@ impl Memory for Watermarks {
         Admission::Taken
     }
 
+    fn change(&mut self, room: Room<'_>) -> Result<(), MemoryError> {
+        let fresh = Watermarks::new(room, self.is_global)?;
+        for (pool, fresh) in self.pools.iter_mut().zip(fresh.pools) {
+            pool.mark = pool.mark.moved(fresh.mark);
+        }
+        Ok(())
+    }
+
     fn take_alarm(&mut self) -> Option<HeadroomAlarm> {
         self.alarm.take()
     }

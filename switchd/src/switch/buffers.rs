@@ -17,8 +17,12 @@ const RARE_HEADERS: Bytes = Bytes::new(8 + 20 + 28);
 
 /// The empty memory of a switch.
 pub(super) fn memory(config: &SwitchConfig, model: &Model) -> Result<Box<dyn Memory>, MemoryError> {
-    let ports: Vec<IngressPort> = config.ports.iter().map(ingress_port).collect();
-    (model.make)(Room { ingress: &ports, numbers: &config.memory })
+    (model.make)(Room { ingress: &ingress(config), numbers: &config.memory })
+}
+
+/// The ports of a switch as a memory model sees them.
+pub(super) fn ingress(config: &SwitchConfig) -> Vec<IngressPort> {
+    config.ports.iter().map(ingress_port).collect()
 }
 
 /// The least `memory.headroom` with which a switch of this configuration loses no frame of a lossless

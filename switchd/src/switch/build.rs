@@ -66,7 +66,6 @@ impl Switch {
             memory: if ethernet { Some(buffers::memory(&config, model)?) } else { None },
             routing: Router::new(&config, policy(&config, &*scheme, technology)?, technology),
             managed: agents(&config, &sl2vl),
-            blueprint: config.management.map(|_| Box::new(config.clone())),
             shut: if config.management.is_some() { dirty } else { PortSet::EMPTY },
             sl2vl,
             watchdog: config.watchdog.map(|numbers| Watchdog::new(numbers, count, lanes)),
@@ -76,6 +75,7 @@ impl Switch {
             dirty,
             groups: Vec::new(),
             balance: Balance::default(),
+            blueprint: Box::new(SwitchConfig { routes: vec![], multicast: vec![], ..config }),
         })
     }
 }

@@ -41,6 +41,17 @@ pub enum ConfigError {
     /// A watchdog without pauses, or with a poll interval of 0.
     #[error("a watchdog needs links that can be paused, and a poll above 0")]
     Watchdog,
+    /// A setting that cannot change while the switch runs.
+    #[error(
+        "{0:?} cannot change while a switch runs: scheme.*, switch.pool.*, switch.headroom, link.scheduling can"
+    )]
+    Setting(String),
+    /// The value of a setting is wrong.
+    #[error(transparent)]
+    Value(ParamError),
+    /// The switch does not have what a setting is for.
+    #[error("{0} has no effect on this switch")]
+    Effectless(&'static str),
     /// A subnet manager on Ethernet.
     #[error("a subnet manager needs links of InfiniBand")]
     Management,

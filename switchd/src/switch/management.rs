@@ -114,7 +114,7 @@ impl Switch {
 
     /// Replaces the congestion points of all ports by those that the manager has set.
     fn apply_congestion(&mut self) {
-        let (Some(managed), Some(config)) = (&self.managed, &self.blueprint) else { return };
+        let (Some(managed), config) = (&self.managed, &self.blueprint) else { return };
         for (port, egress) in self.ports.iter().zip(&mut self.egress) {
             let marking = managed.agents.congestion().marking(port.number());
             let scheme = scheme(&config.scheme, marking).roles();

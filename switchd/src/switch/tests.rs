@@ -7,4 +7,5 @@ mod infiniband;
 mod lossless;
 mod notifications;
 mod refused;
+mod settings;
 mod storms;

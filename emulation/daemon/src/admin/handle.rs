@@ -262,6 +262,27 @@ impl AdminHandle {
         is_done.then_some(()).ok_or_else(reason)
     }
 
+    /// Changes settings of a node, those of a link at `port` or at all its ports.
+    ///
+    /// # Errors
+    /// If this process has no such node or port, the node refuses the change, or the worker does not answer.
+    pub async fn change(&self, name: &str, settings: toml::Table) -> Result<(), Refusal> {
+        let (node, port) = match self.ends.get(name) {
+            Some((device, port)) => (*device, Some(*port)),
+            None => (self.device(name)?, None),
+        };
+        let settings = Box::new(settings);
+        let changed = self.ask(|reply| Order::Change(node, port, settings, reply)).await?;
+        changed.map_err(|reason| Refusal::invalid(format!("{name}: {reason}")))
+    }
+
+    /// The device called `node`.
+    fn device(&self, node: &str) -> Result<usize, Refusal> {
+        let named = |index: &usize| self.info.config.wiring.nodes[*index].name == node;
+        let device = self.info.nodes.iter().position(named);
+        device.ok_or_else(|| Refusal::invalid(format!("no node {node} in this process")))
+    }
+
     /// Starts a capture. A running capture ends.
     ///
     /// # Errors
@@ -331,10 +352,7 @@ impl AdminHandle {
     /// # Errors
     /// If this process has no such node, the node has no agent, or the worker does not answer.
     pub async fn ask_agent(&self, node: &str, lines: Vec<String>) -> Result<Vec<String>, Refusal> {
-        let named = |index: &usize| self.info.config.wiring.nodes[*index].name == node;
-        let device = self.info.nodes.iter().position(named);
-        let device =
-            device.ok_or_else(|| Refusal::invalid(format!("no node {node} in this process")))?;
+        let device = self.device(node)?;
         let answers = self.ask(|reply| Order::Agent(device, lines, reply)).await?;
         answers.ok_or_else(|| Refusal::invalid(format!("node {node} has no agent")))
     }

@@ -49,6 +49,7 @@ pub fn router(handle: Arc<AdminHandle>, body_max: usize) -> Router {
         .route("/clear", post(async |State(handle): At| handle.clear().await.map(|()| NoContent)))
         .route("/links/{port}", post(link))
         .route("/faults/{port}", post(fault).delete(mend))
+        .route("/settings/{name}", post(settings))
         .route("/traffic", post(traffic))
         .route("/agent/{node}", post(agent).layer(DefaultBodyLimit::max(CALLS_LENGTH_MAX)))
         .route("/capture", post(capture).delete(end_capture))
@@ -193,6 +194,17 @@ async fn fault(
 
 async fn mend(State(handle): At, Path(port): Path<String>) -> Answer<NoContent> {
     handle.impair(&port, ManualImpairment::Mend).await.map(|()| NoContent)
+}
+
+async fn settings(
+    State(handle): At,
+    Path(name): Path<String>,
+    Body(settings): Body<toml::Table>,
+) -> Answer<NoContent> {
+    if settings.is_empty() {
+        return Err(Refusal::invalid("nothing is to be changed"));
+    }
+    handle.change(&name, settings).await.map(|()| NoContent)
 }
 
 async fn traffic(

@@ -162,6 +162,10 @@ impl Played {
                 told(format!("capture {}", capture.is_some()));
                 reply((capture, Instant::from_ps(1)));
             }
+            Order::Change(device, port, settings, reply) => {
+                told(format!("{device} {port:?} {settings}"));
+                reply(Err("that is fixed".to_owned()));
+            }
             Order::Agent(.., reply) => reply(None),
             Order::Account(at, reply) => {
                 reply(Some(Box::new(Account { at, ..Account::default() })))
@@ -324,6 +328,9 @@ fn commands_reach_the_worker_and_senseless_ones_do_not() {
         ("POST", "/links/relay:1", "{}", 422),
         ("POST", "/links/relay:1", r#"{"up":true}"#, 422),
         ("POST", "/links/relay:1", "nonsense", 400),
+        ("POST", "/settings/relay", "{}", 422),
+        ("POST", "/settings/relay", r#"{"scheme":{"kmin":"1 KB"}}"#, 422),
+        ("POST", "/settings/nobody", r#"{"scheme":{"kmin":"1 KB"}}"#, 422),
         ("POST", "/traffic", r#"{"on":"yes"}"#, 422),
         ("GET", "/nothing", "", 404),
         ("DELETE", "/status", "", 405),

@@ -1,11 +1,12 @@
-//! What management reads and changes at a port of InfiniBand: its state, its arbitration, its traffic.
+//! What management reads and changes at a port: its state, its arbitration, its traffic.
 
 use super::LinkPort;
 use crate::frame::FrameHeaders;
-use crate::link::config::ArbitrationConfig;
+use crate::link::config::{ArbitrationConfig, Selection};
 use crate::link::credit::{LinkState, Observation};
 use crate::link::flow_control::FlowControl;
 use crate::units::{Bytes, Instant};
+use crate::wire::ethernet::Pfc;
 
 /// Packets and their octets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -64,6 +65,13 @@ impl LinkPort {
     pub fn arbitrate(&mut self, tables: &ArbitrationConfig) {
         if let FlowControl::Credit(credit) = &mut self.flow {
             credit.arbitrate(tables);
+        }
+    }
+
+    /// Selects traffic classes otherwise from the next frame on. No effect on InfiniBand.
+    pub fn select(&mut self, selection: &[Selection; Pfc::PRIORITIES]) {
+        if let FlowControl::Pause(pause) = &mut self.flow {
+            pause.select(selection);
         }
     }
 

@@ -65,12 +65,13 @@ impl ClientError {
     }
 }
 
-/// The state of every daemon.
+/// The state of every daemon that is not silent.
 ///
 /// # Errors
 /// If one does not answer.
 pub fn status(record: &LabRecord) -> Result<Vec<Status>, ClientError> {
-    all(record, Method::GET, "/status", &())
+    let daemons = record.daemons.iter().filter(|daemon| !daemon.is_silent);
+    daemons.map(|daemon| json(daemon, Method::GET, "/status", &())).collect()
 }
 
 /// The counters of every daemon.
@@ -142,6 +143,18 @@ pub fn clear(record: &LabRecord) -> Result<(), ClientError> {
 /// If there is no such port, or its daemon does not answer.
 pub fn change_link(record: &LabRecord, port: &str, change: &LinkChange) -> Result<(), ClientError> {
     at_port(record, Method::POST, "links", port, change)
+}
+
+/// Changes settings of the switch `name`, or of a port of that name, from the next frame on.
+///
+/// # Errors
+/// If there is no such node, it refuses the change, or its daemon does not answer.
+pub fn change_settings(
+    record: &LabRecord,
+    name: &str,
+    settings: &toml::Table,
+) -> Result<(), ClientError> {
+    at_port(record, Method::POST, "settings", name, settings)
 }
 
 /// Adds a fault at `port`.

@@ -6,7 +6,7 @@ use proto::link::{
     ArbitrationConfig, CreditConfig, EtsConfig, FlowControlConfig, PauseConfig, PauseMode,
     Selection,
 };
-use proto::params::{FromValue, Key, KeyTable, Kind, Params, Value, Variants};
+use proto::params::{Key, KeyTable, Kind, Params, Variants};
 use proto::technology::Technology;
 use proto::units::{BitRate, Bytes, Duration};
 use proto::wire::classify::PriorityMap;
@@ -39,8 +39,6 @@ pub(crate) const MODES: [(&str, PauseMode); 3] =
 /// Words of `priorities`.
 pub(crate) const MAPS: [(&str, PriorityMap); 2] =
     [("dscp", PriorityMap::BY_DSCP), ("pcp", PriorityMap::BY_PCP)];
-/// The word that stands among weights.
-const STRICT: &str = "strict";
 
 /// The keys of `[fabric.link]`.
 pub static KEYS: KeyTable = KeyTable {
@@ -103,7 +101,7 @@ proto::params! {
         /// Traffic class of each of the eight priorities.
         classes: Vec<u8> = PRIORITIES, Default("[0, 1, 2, 3, 4, 5, 6, 7]");
         /// For each of the eight traffic classes: "strict", the highest first, or its weight.
-        scheduling: Vec<Service> = List(&Either(&[Word(|| vec![STRICT]), Whole(1, 255)])), Default("[1, 1, 1, 1, 1, 1, 1, 1]");
+        scheduling: Vec<Selection> = Selection::EACH, Default("[1, 1, 1, 1, 1, 1, 1, 1]");
         /// Line time of a frame beyond DA to FCS; preamble and gap are "20 B".
         overhead: Bytes = Octets, Default("0 B");
     }
@@ -111,17 +109,6 @@ proto::params! {
 
 /// A list of priorities.
 pub const PRIORITIES: Kind = Kind::List(&Kind::Whole(0, 7));
-
-/// How a traffic class is served.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Service(Selection);
-
-impl FromValue for Service {
-    fn from_value(value: &Value) -> Option<Service> {
-        let weight = u8::from_value(value).and_then(NonZero::new);
-        Some(Service(weight.map_or(Selection::Strict, Selection::Weighted)))
-    }
-}
 
 static ARBITRATION: KeyTable = KeyTable::new("the tables of the VL arbiter", VlTables::KEYS);
 
@@ -178,7 +165,6 @@ fn arbitration(fields: &Fields<'_>, vls: u8) -> Option<ArbitrationConfig> {
 fn pause(fields: &Fields<'_>) -> Option<PauseConfig> {
     let link: EthernetLink = fields.params()?;
     let classes: Vec<Priority> = link.classes.into_iter().map(Priority::truncate).collect();
-    let selection: Vec<Selection> = link.scheduling.into_iter().map(|class| class.0).collect();
     let default = EtsConfig::default();
     Some(PauseConfig {
         mode: meaning(&MODES, &link.pause)?,
@@ -190,7 +176,7 @@ fn pause(fields: &Fields<'_>) -> Option<PauseConfig> {
         priorities: meaning(&MAPS, &link.priorities)?,
         scheduling: EtsConfig {
             classes: eight(fields, "classes", classes).unwrap_or(default.classes),
-            selection: eight(fields, "scheduling", selection).unwrap_or(default.selection),
+            selection: eight(fields, "scheduling", link.scheduling).unwrap_or(default.selection),
         },
         overhead: link.overhead,
         ..PauseConfig::default()

@@ -1,10 +1,10 @@
 //! `pausebed clear`, `set link`, `fault` and `traffic`: changes to a running lab.
 
 use super::Choice;
-use crate::exit::{Exit, Outcome};
+use crate::exit::{Exit, Failure, Outcome};
 use clap::{Subcommand, ValueEnum};
 use daemon::admin::{Fault, LinkChange, TrafficChange};
-use emulation::wiring::{Action, FrameFilter, FramePart};
+use emulation::wiring::{Action, FrameFilter, FramePart, NodeKind};
 use launch::lab::client::ClientError;
 use launch::lab::{LabRecord, client};
 use proto::units::{BitRate, Duration};
@@ -27,6 +27,21 @@ pub(in super::super) struct Set {
 enum Settable {
     /// Cut or repair a cable in both directions; lose frames or limit the rate in one direction
     Link(Link),
+    /// Change settings of a switch: marking, memory thresholds, shares of traffic classes
+    Switch(Switch),
+}
+
+#[derive(Clone, Debug, clap::Args)]
+#[group(skip)]
+struct Switch {
+    /// A switch, as in leaf1; a port of it, as in leaf1:4, for keys of link; or all
+    #[arg(value_name = "SWITCH")]
+    name: String,
+    /// Keys of a scenario: scheme.KEY, switch.pool.KEY, switch.headroom, link.scheduling. What is left out stays
+    #[arg(value_name = "KEY=VALUE", required = true, value_parser = setting)]
+    settings: Vec<String>,
+    #[command(flatten)]
+    choice: Choice,
 }
 
 #[derive(Clone, Debug, clap::Args)]
@@ -134,6 +149,16 @@ enum TrafficWord {
     Stop,
 }
 
+/// A line of TOML from `key=value`. A value that is none of TOML is a string, as with `--set`.
+fn setting(text: &str) -> Result<String, String> {
+    let (key, value) = text.split_once('=').ok_or("no equals sign: scheme.kmin=\"40 KB\"")?;
+    let line = |value: &str| format!("{key} = {value}\n");
+    let parses = |line: &String| line.parse::<toml::Table>().is_ok_and(|table| table.len() == 1);
+    let text = || line(&toml::Value::from(value).to_string());
+    let found = [line(value), text()].into_iter().find(parses);
+    found.ok_or_else(|| format!("{key:?} is no key, as in scheme.kmin"))
+}
+
 /// Reads `5 ms`, and `5ms` too.
 fn time(text: &str) -> Result<Duration, String> {
     let digits = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
@@ -152,7 +177,29 @@ pub(in super::super) fn clear(options: &Clear) -> Outcome {
 
 /// Runs `set`.
 pub(in super::super) fn set(options: &Set) -> Outcome {
-    let Settable::Link(link) = &options.what;
+    match &options.what {
+        Settable::Link(link) => set_link(link),
+        Settable::Switch(switch) => set_switch(switch),
+    }
+}
+
+fn set_switch(switch: &Switch) -> Outcome {
+    let settings = switch.settings.concat().parse::<toml::Table>();
+    let settings = settings.map_err(|error| Failure::usage(format!("settings: {error}")))?;
+    with(&switch.choice, |record| {
+        let switches = record.daemons.iter().filter(|daemon| daemon.kind == NodeKind::Switch);
+        let names: Vec<&String> = match switch.name.as_str() {
+            "all" => switches.flat_map(|daemon| &daemon.nodes).collect(),
+            _ => vec![&switch.name],
+        };
+        for name in &names {
+            client::change_settings(record, name, &settings)?;
+        }
+        Ok(format!("settings of {} switches changed", names.len()))
+    })
+}
+
+fn set_link(link: &Link) -> Outcome {
     with(&link.choice, |record| {
         if link.loss.is_some() || link.rate.is_some() {
             let change = LinkChange { loss: link.loss, rate: link.rate, down: None };
@@ -233,5 +280,15 @@ mod tests {
         assert_eq!(time("5ms"), time("5 ms"));
         assert_eq!(time("200us").map(Duration::as_ps), Ok(200_000_000));
         assert!(time("soon").is_err() && time("5").is_err());
+    }
+
+    #[test]
+    fn settings_are_toml_or_text() {
+        assert_eq!(setting("scheme.kmin=40 KB").as_deref(), Ok("scheme.kmin = \"40 KB\"\n"));
+        let list = "link.scheduling = [1, \"strict\"]\n";
+        assert_eq!(setting("link.scheduling=[1, \"strict\"]").as_deref(), Ok(list));
+        for wrong in ["scheme.kmin", "a b=1", "=1", "x=1\ny=2"] {
+            assert!(setting(wrong).is_err(), "{wrong}");
+        }
     }
 }
