@@ -1,7 +1,7 @@
 //! A link carries the rate set at run time; a capture is readable while frames arrive.
 
 use super::laboratory::{alone, eventually};
-use super::{INFINIBAND, Place};
+use super::{ETHERNET, INFINIBAND, Place};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
@@ -52,6 +52,22 @@ fn a_link_carries_its_reduced_rate_and_then_its_full_rate() {
     let mended = rate(&place, 200);
     assert!(mended > 2.5e9, "{mended:e} bit/s on a link of 8 Gb/s");
     place.good(&["down"]);
+    place.assert_empty();
+}
+
+#[test]
+fn settings_of_a_running_switch_change_whole_or_not_at_all() {
+    let _alone = alone();
+    let place = Place::new();
+    place.up(ETHERNET, "one");
+    place.good(&["set", "switch", "all", "switch.pool.threshold=30 KB", "scheme.kmin=5 KB"]);
+    place.good(&["set", "switch", "s0:1", "link.scheduling=[1, 1, 1, 4, 1, 1, 1, \"strict\"]"]);
+    for wrong in ["link.rate=1 Gbps", "scheme.nonsense=1", "switch.pool.size=1 MB"] {
+        let refused = place.run(&["set", "switch", "s0", "switch.pool.threshold=20 KB", wrong]);
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(!refused.status.success() && said.contains("s0: "), "{wrong}: {said}");
+    }
+    place.down("one");
     place.assert_empty();
 }
 
