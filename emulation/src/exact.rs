@@ -327,6 +327,7 @@ impl ExactWorker {
             late_p99_thousandths: None,
             late_max_thousandths: 0,
             lost: 0,
+            unsent: 0,
             rejected: self.mesh.report().rejected,
             cpu_ns: process_cpu_ns(),
             recent: Recent::default(),

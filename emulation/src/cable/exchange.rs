@@ -352,6 +352,16 @@ impl Exchange {
         }
     }
 
+    /// Frames given up so far, because a socket did not take them.
+    pub fn unsent(&self) -> u64 {
+        match &self.sender {
+            Sender::Packets(packets) => packets.unsent(),
+            Sender::Datagrams { outbox, outside, .. } => {
+                outbox.counts.unsent + outside.as_ref().map_or(0, |outside| outside.ports.unsent())
+            }
+        }
+    }
+
     /// Records and datagrams refused so far.
     pub fn rejected(&self) -> Rejected {
         self.inbox.rejected

@@ -181,6 +181,7 @@ impl Worker {
             late_p99_thousandths: is_defined.then(|| self.meter.p99(has_end)),
             late_max_thousandths: frames.max(),
             lost: self.run.exchange.lost(),
+            unsent: self.run.exchange.unsent(),
             rejected: self.run.exchange.rejected(),
             cpu_ns: crate::clock::process_cpu_ns(),
             recent: Recent::default(),

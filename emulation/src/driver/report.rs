@@ -26,6 +26,9 @@ pub struct Beat {
     pub late_max_thousandths: u64,
     /// Frames found missing so far.
     pub lost: u64,
+    /// Frames given up so far, because a socket did not take them.
+    #[serde(default)]
+    pub unsent: u64,
     /// Datagrams refused so far, and the shim version of a peer of another build.
     pub rejected: Rejected,
     /// CPU time of the process, in nanoseconds.

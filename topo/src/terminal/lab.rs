@@ -30,6 +30,10 @@ pub struct LabLine {
     pub late_p99_thousandths: Option<u64>,
     /// Frames lost by sockets.
     pub lost: u64,
+    /// Frames given up, because a socket did not take them.
+    pub unsent: u64,
+    /// Datagrams that are not of this lab, or not whole.
+    pub refused: u64,
     /// Frames lost by injected faults.
     pub injected_lost: u64,
     /// The ports attached to interfaces of the host.
@@ -116,6 +120,8 @@ pub fn labs(lines: &BTreeMap<String, LabLine>) -> String {
         "fabric time",
         "late p99",
         "lost",
+        "unsent",
+        "refused",
         "faults",
     ];
     let rows = lines.iter().map(|(name, line)| {
@@ -131,6 +137,8 @@ pub fn labs(lines: &BTreeMap<String, LabLine>) -> String {
             at,
             late,
             line.lost.to_string(),
+            line.unsent.to_string(),
+            line.refused.to_string(),
             line.injected_lost.to_string(),
         ]
     });

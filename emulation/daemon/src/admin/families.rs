@@ -40,6 +40,8 @@ families! {
     pub LATENESS_P99_FRAMES "fidelity_lateness_p99_frames" "lateness, in frame times";
     /// By process.
     pub LOST_FRAMES "fidelity_lost_frames_total" "frames that the sockets lost";
+    pub UNSENT_FRAMES "fidelity_unsent_frames_total" "frames that a socket did not take";
+    pub REFUSED_DATAGRAMS "fidelity_refused_datagrams_total" "datagrams and records that are not of this run or not whole";
     /// By lane.
     pub TRANSMITTED_BYTES "port_transmit_bytes_total" "octets of data frames sent";
     /// By lane.

@@ -73,6 +73,8 @@ impl Page {
             (Level, families::FABRIC_TIME_SECONDS, Some(status.at_ps as f64 / PS_PER_S)),
             (Level, families::LATENESS_P99_FRAMES, late_frames),
             (Total, families::LOST_FRAMES, Some(status.lost as f64)),
+            (Total, families::UNSENT_FRAMES, Some(status.unsent as f64)),
+            (Total, families::REFUSED_DATAGRAMS, Some(status.refused as f64)),
         ] {
             let of_process = value.map(|value| (vec![status.process.to_string()], value));
             self.add(kind, family, &["process"], of_process);

@@ -38,6 +38,12 @@ pub struct Status {
     pub late_p99_thousandths: Option<u64>,
     /// Frames found missing between processes.
     pub lost: u64,
+    /// Frames given up, because a socket did not take them. Their receiver counts them as lost.
+    #[serde(default)]
+    pub unsent: u64,
+    /// Datagrams and records refused, because they are not of this run or not whole.
+    #[serde(default)]
+    pub refused: u64,
     /// Frames that impairments hit.
     pub injected: Injected,
     /// The attached ports.
@@ -257,6 +263,8 @@ impl Status {
             departures: beat.departures,
             late_p99_thousandths: beat.late_p99_thousandths,
             lost: beat.lost,
+            unsent: beat.unsent,
+            refused: beat.rejected.total(),
             injected: snapshot.injected,
             attached: snapshot.attached.iter().map(|one| attached_status(info, one)).collect(),
             capture,

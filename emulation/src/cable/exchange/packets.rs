@@ -265,6 +265,11 @@ impl PortSockets {
         total
     }
 
+    /// Frames given up so far.
+    pub fn unsent(&self) -> u64 {
+        self.counts.unsent
+    }
+
     /// Completes `report` with the counts of these sockets.
     pub fn account(&self, inbox: &Inbox, report: ExchangeReport) -> ExchangeReport {
         let (outside, inside): (Vec<&Port>, _) =

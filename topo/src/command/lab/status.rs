@@ -111,6 +111,8 @@ fn line(record: &LabRecord) -> LabLine {
         at_ps: daemons.iter().map(|daemon| daemon.at_ps).max(),
         late_p99_thousandths: daemons.iter().filter_map(|daemon| daemon.late_p99_thousandths).max(),
         lost: daemons.iter().map(|daemon| daemon.lost).sum(),
+        unsent: daemons.iter().map(|daemon| daemon.unsent).sum(),
+        refused: daemons.iter().map(|daemon| daemon.refused).sum(),
         injected_lost: daemons.iter().map(|daemon| daemon.injected.lost.total()).sum(),
         attached: daemons.iter().flat_map(|daemon| daemon.attached.clone()).collect(),
         hosts: record.hosts.iter().map(|host| HostLine::of(host, record.is_alive())).collect(),
