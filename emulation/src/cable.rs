@@ -20,6 +20,7 @@
 //! * The [`inbox`] verifies every record: what does not come from the configured peer of a known link in this
 //!   run is counted by reason and discarded.
 
+pub mod abstract_socket;
 pub mod claim;
 pub mod datagram;
 pub mod exchange;

@@ -30,6 +30,7 @@ pub use report::{Beat, InFlight, Report, evidence};
 
 pub use pace::is_heavily_overcommitted;
 
+use crate::alarm::WaitSet;
 use crate::cable::exchange::Exchange;
 use crate::cable::inbox::Accepted;
 use crate::cable::lines::{Destination, Outgoing};
@@ -88,6 +89,10 @@ pub struct Worker {
     now: Instant,
     /// An account that a client waits for.
     account: Option<PendingAccount>,
+    /// Devices with a program beside them.
+    managed: Vec<usize>,
+    /// With orders that must not wait: the sockets and the alarm of these orders.
+    awaited: Option<WaitSet>,
     next_beat_ns: u64,
     /// Delay of the next retry.
     retry_ns: u64,
@@ -122,6 +127,8 @@ impl Worker {
             changes: ClockChanges::default(),
             now: Instant::ZERO,
             account: None,
+            managed: Vec::new(),
+            awaited: None,
             next_beat_ns: 0,
             retry_ns: RETRY_NS,
             unwired: 0,
@@ -137,6 +144,9 @@ impl Worker {
     /// Drives the devices from fabric zero to the plan's stop, or until the supervisor requests a stop.
     pub fn run(mut self, supervisor: &impl Supervisor) -> Report {
         let cpu_before = process_cpu_ns();
+        // Without the set orders wait for the next wake-up.
+        let with_sockets = |alarm| WaitSet::of([self.run.exchange.as_fd(), alarm]).ok();
+        self.awaited = supervisor.alarm().and_then(with_sockets);
         if !self.await_origin(supervisor) {
             // Every device gets a timeout at fabric zero, whether it has requested one or not.
             self.meter.advance(Instant::ZERO, || load_sample(&self.run.exchange));
@@ -190,6 +200,7 @@ impl Worker {
         self.make_account(now);
         self.meter.advance(horizon, || load_sample(&self.run.exchange));
         self.execute_orders(supervisor);
+        self.deliver_management(supervisor);
         self.beat_if_due(supervisor);
         self.idle();
     }
@@ -393,7 +404,8 @@ impl Worker {
             return timer::wait(None, wake.min(until));
         }
         if wake > self.pace.read_by_ns(now_ns) {
-            timer::wait(Some(self.run.exchange.as_fd()), wake);
+            let awaited = self.awaited.as_ref().map(WaitSet::as_fd);
+            timer::wait(awaited.or(Some(self.run.exchange.as_fd())), wake);
         }
         // Frames in the socket are not due yet, so reading waits a little for more of them.
         timer::wait(None, wake.min(self.pace.read_by_ns(monotonic_ns())));

@@ -355,6 +355,8 @@ impl ExactWorker {
             }
             Order::Agent(.., reply) => reply(None),
             Order::Account(_, reply) => reply(None),
+            // The configuration of a daemon excludes programs beside devices with exact pace.
+            Order::Manage(..) | Order::Claim(..) => {}
         }
     }
 

@@ -3,6 +3,7 @@
 //! Sockets and clocks are used in this crate and in those of its folder (`capture`, `daemon`) only. It drives
 //! `dyn Device` and depends on neither switch nor NIC.
 
+pub mod alarm;
 pub mod awake;
 pub mod cable;
 mod calendar;

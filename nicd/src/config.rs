@@ -11,7 +11,7 @@ pub use encapsulation::{
 
 pub use host::{HostConfig, RemoteConfig, ServeConfig, ServiceKind};
 
-use management::ManagementConfig;
+pub use management::ManagementConfig;
 use proto::congestion::SchemeConfig;
 use proto::ids::{Lid, ServiceLevel};
 use proto::link::LinkConfig;

@@ -4,7 +4,7 @@ pub mod domain;
 
 pub use domain::{Defence, DomainConfig};
 
-use management::ManagementConfig;
+pub use management::ManagementConfig;
 use proto::congestion::SchemeConfig;
 use proto::ids::{Lid, PortNumber};
 use proto::link::LinkConfig;

@@ -109,7 +109,9 @@ enum Command {
     Capture(lab::capture::Options),
     /// Show the log of a lab, or the console of a host.
     Logs(lab::logs::Options),
-    /// Run a command on a host of a lab.
+    /// Print the environment of programs that manage a lab from beside a node.
+    LabEnv(lab::env::Options),
+    /// Run a command on a host of a lab, or beside a node of a managed lab.
     Exec(lab::exec::Options),
     /// Open the console of a virtual machine of a lab.
     Console(lab::console::Options),
@@ -183,6 +185,7 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
             Command::Traffic(options) => lab::change::traffic(&options),
             Command::Capture(options) => lab::capture::run(&options),
             Command::Logs(options) => lab::logs::run(&options),
+            Command::LabEnv(options) => lab::env::run(&options),
             Command::Exec(options) => return lab::exec::run(&options),
             Command::Console(options) => lab::console::run(&options),
             Command::Down(options) => lab::down::run(&options),

@@ -20,6 +20,9 @@ pub(crate) struct Overrides {
     /// that of the virtual clock to the octet, is never inconclusive, and needs no quiet host.
     #[arg(long, value_name = "PACE", value_parser = ["wall", "exact"])]
     pace: Option<String>,
+    /// Leave the fabric to a subnet manager, such as OpenSM: `lab.managed=true`.
+    #[arg(long)]
+    managed: bool,
 }
 
 impl Overrides {
@@ -27,6 +30,7 @@ impl Overrides {
     pub(crate) fn keys(&self, backend: Option<&str>) -> Vec<String> {
         let mut keys = self.sets.clone();
         keys.extend(backend.map(|backend| format!("run.backend={backend:?}")));
+        keys.extend(self.managed.then(|| "lab.managed=true".to_owned()));
         keys.extend(self.pace.as_ref().map(|pace| format!("run.pace={pace:?}")));
         keys.extend(self.dilate.as_ref().map(|dilate| match dilate.parse::<f64>() {
             Ok(_) => format!("run.dilate={dilate}"),
@@ -104,6 +108,7 @@ mod tests {
             sets: vec!["run.seed=3".to_owned()],
             dilate: Some(dilate.to_owned()),
             pace: None,
+            managed: false,
         };
         assert_eq!(with("auto").keys(None), ["run.seed=3", "run.dilate=\"auto\""]);
         let all = ["run.seed=3", "run.backend=\"udp\"", "run.dilate=1e3"];

@@ -23,7 +23,7 @@ pub mod server;
 pub mod view;
 
 pub use handle::CaptureRequest;
-pub(super) use handle::{AdminHandle, OrderReceiver, ProcessInfo, orders};
+pub(super) use handle::{AdminHandle, ORDERS_MAX, ProcessInfo};
 pub use names::OwnNames;
 pub use routes::{Fault, Flows, LinkChange, Problem, TrafficChange, TrafficChanged};
 

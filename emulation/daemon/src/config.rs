@@ -1,5 +1,6 @@
 //! The configuration of a daemon: one TOML file a process.
 
+use crate::clients::ClientsConfig;
 use crate::error::{BoxedError, Context, DaemonError};
 use crate::token::Token;
 use capture::part::Part;
@@ -101,6 +102,8 @@ pub struct DaemonConfig {
     pub feed: Option<PathBuf>,
     /// Where to accept administration requests, see [`crate::admin`].
     pub admin: Option<AdminConfig>,
+    /// Where programs that manage the fabric find this process, see [`crate::clients`].
+    pub clients: Option<ClientsConfig>,
     /// When to stop and what to record.
     pub plan: RecordingPlan,
     /// The whole fabric.
@@ -163,6 +166,8 @@ impl DaemonConfig {
             "carrier \"unix\" needs socket_dir".to_owned()
         } else if self.exact && !self.wiring.attached.is_empty() {
             "exact pace and attached ports exclude each other".to_owned()
+        } else if self.exact && self.clients.is_some() {
+            "exact pace and programs that manage the fabric exclude each other".to_owned()
         } else if self.carrier != Carrier::Packet && has_interface {
             "interfaces can be attached with carrier \"packet\" only".to_owned()
         } else if let Some(face) = foreign {
@@ -185,6 +190,7 @@ impl DaemonConfig {
             ("interfaces", !self.interfaces.is_empty()),
             ("wiring.attached", !self.wiring.attached.is_empty()),
             ("admin", self.admin.is_some()),
+            ("clients", self.clients.is_some()),
             ("carrier", self.carrier != Carrier::Udp),
         ];
         let Some((key, _)) = keys.into_iter().find(|(_, is_there)| *is_there) else {

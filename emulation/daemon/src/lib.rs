@@ -17,16 +17,19 @@
 
 pub mod admin;
 mod arguments;
+pub mod clients;
 pub mod config;
 mod error;
 pub mod feed;
 pub mod join;
+mod orders;
 pub mod privileges;
 pub mod protocol;
 mod session;
 mod sockets;
 pub mod token;
 
+pub use clients::ClientsConfig;
 pub use config::{AdminConfig, DaemonConfig, PortInterface, TcpConfig};
 pub use error::{BoxedError, DaemonError, with_sources};
 

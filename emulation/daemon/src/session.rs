@@ -2,7 +2,9 @@
 
 mod data_plane;
 
-use super::admin::{self, AdminHandle, AdminServer, AdminSockets, OrderReceiver, ProcessInfo};
+use super::admin::{AdminHandle, AdminServer, AdminSockets, ORDERS_MAX, ProcessInfo};
+use super::clients::{ClientServer, ClientSockets, WorkerEnd};
+use super::orders::{OrderReceiver, orders};
 use super::protocol::{Hello, LINE_MAX, ToDaemon, ToLauncher, next_line, read_line, write_line};
 use crate::config::DaemonConfig;
 use crate::error::{Context, DaemonError, with_sources};
@@ -17,9 +19,10 @@ use emulation::driver::{Beat, FedFrame, Report, Supervisor};
 use emulation::exact::Secret;
 use emulation::recorder::Recorder;
 use emulation::timer::{self, permitted_priority};
-use proto::device::Device;
+use proto::device::{Device, ManagementDatagram};
 use std::any::Any;
 use std::io::{BufRead, Write};
+use std::os::fd::BorrowedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -59,6 +62,8 @@ struct WorkerLink {
     clock_changes: Receiver<ClockChange>,
     /// Administration requests, if administration is configured.
     orders_in: Option<OrderReceiver>,
+    /// Programs beside devices, if the fabric is managed.
+    clients: Option<WorkerEnd>,
 }
 
 impl Supervisor for WorkerLink {
@@ -77,7 +82,18 @@ impl Supervisor for WorkerLink {
     }
 
     fn order(&self) -> Option<Order> {
-        self.orders_in.as_ref()?.next()
+        let requested = self.orders_in.as_ref().and_then(OrderReceiver::next);
+        requested.or_else(|| self.clients.as_ref()?.orders.next())
+    }
+
+    fn alarm(&self) -> Option<BorrowedFd<'_>> {
+        self.clients.as_ref()?.orders.alarm()
+    }
+
+    fn deliver(&self, device: usize, datagram: ManagementDatagram) {
+        if let Some(clients) = &self.clients {
+            clients.deliver(device, datagram);
+        }
     }
 }
 
@@ -88,6 +104,8 @@ struct Hosted {
     sockets: Sockets,
     /// The sockets for administration.
     admin: Option<AdminSockets>,
+    /// The sockets for programs beside devices.
+    clients: Option<ClientSockets>,
     recorder: Recorder,
     /// Read before the start, since a long capture takes time.
     fed: Vec<FedFrame>,
@@ -119,6 +137,8 @@ fn prepare(
     let sockets = sockets::open(&config).context("no socket")?;
     let admin = config.admin.as_ref().map(|admin| AdminSockets::open(admin, config.bind));
     let admin = admin.transpose().context("no socket for administration")?;
+    let clients = config.clients.as_ref().map(ClientSockets::open);
+    let clients = clients.transpose().context("no sockets for programs that manage the fabric")?;
     // Nothing after this needs a right, in particular not the handling of what sockets receive. No thread runs before
     // this: that of a capture starts with the recorder.
     let lacks = privileges::shrink(&sockets.rebound(), &config.folders(), scope)?;
@@ -128,7 +148,7 @@ fn prepare(
     let fed = config.fed()?;
     // Changes of the clock must reach the worker in time beside other work.
     timer::wake_promptly();
-    Ok(Hosted { config, devices, sockets, admin, recorder, fed })
+    Ok(Hosted { config, devices, sockets, admin, clients, recorder, fed })
 }
 
 /// Sends the hello, and then handles events until the end.
@@ -154,8 +174,8 @@ fn converse(
     let stop = Arc::new(AtomicBool::new(false));
     let (clock_changes_out, clock_changes) = channel();
     let mut idle = Some((hosted, clock_changes));
-    // The administration server answers until this function returns.
-    let mut _admin = None;
+    // These servers answer until this function returns.
+    let mut _servers = None;
     let mut has_reported = false;
     loop {
         let message = match events.recv().expect("this function holds a sender") {
@@ -181,9 +201,10 @@ fn converse(
                 let (hosted, clock_changes) =
                     idle.take().ok_or_else(|| out_of_order("a second start"))?;
                 let (stop, events) = (Arc::clone(&stop), sender.clone());
-                let link = WorkerLink { stop, events, clock_changes, orders_in: None };
+                let link =
+                    WorkerLink { stop, events, clock_changes, orders_in: None, clients: None };
                 let clock = Clock::new(origin_ns, dilation);
-                _admin = launch(hosted, &Start { epoch, clock, peers, secret }, link)?;
+                _servers = Some(launch(hosted, &Start { epoch, clock, peers, secret }, link)?);
                 continue;
             }
             SessionEvent::Released => return Ok(Ending::Reported),
@@ -212,16 +233,19 @@ struct Start {
     secret: Option<Secret>,
 }
 
-/// Starts the data plane on a thread of its own, and the administration server.
-fn launch(
-    mut hosted: Hosted,
-    start: &Start,
-    mut link: WorkerLink,
-) -> Result<Option<AdminServer>, DaemonError> {
+/// The servers of a daemon, where it has them.
+type Servers = (Option<AdminServer>, Option<ClientServer>);
+
+/// Starts the data plane on a thread of its own, and the servers.
+fn launch(mut hosted: Hosted, start: &Start, mut link: WorkerLink) -> Result<Servers, DaemonError> {
+    let clients = hosted.clients.take().map(|sockets| ClientServer::start(sockets, &hosted.config));
+    let (clients, end) = clients.transpose().context("no thread")?.unzip();
+    link.clients = end;
     let admin = hosted.admin.take().map(|sockets| {
-        let (orders_out, orders_in) = admin::orders();
+        let (orders_out, orders_in) = orders(ORDERS_MAX, None);
         link.orders_in = Some(orders_in);
-        let info = ProcessInfo::new(hosted.config.clone(), start.clock.clone());
+        let tally = clients.as_ref().map(|clients| Arc::clone(&clients.tally));
+        let info = ProcessInfo::new(hosted.config.clone(), start.clock.clone(), tally);
         AdminServer::start(sockets, AdminHandle::new(info, orders_out))
     });
     let admin = admin.transpose().context("no thread")?;
@@ -241,7 +265,7 @@ fn launch(
     };
     let spawned = thread::Builder::new().name("data-plane".to_owned()).spawn(data_plane);
     privileges::drop_all();
-    spawned.map(|_| admin).context("no thread")
+    spawned.map(|_| (admin, clients)).context("no thread")
 }
 
 fn read_commands(mut commands: impl BufRead + Send + 'static, events: SyncSender<SessionEvent>) {

@@ -8,10 +8,11 @@ use crate::cable::lines::Lines;
 use crate::clock::{Clock, ClockChange};
 use crate::recorder::{Recorder, RecordingPlan};
 use crate::wiring::{End, Wiring};
-use proto::device::Device;
+use proto::device::{Device, ManagementDatagram};
 use proto::frame::Frame;
 use proto::ids::PortNumber;
 use proto::units::Instant;
+use std::os::fd::BorrowedFd;
 
 /// The worker's channel to the thread that supervises it. No method may block.
 pub trait Supervisor {
@@ -30,6 +31,14 @@ pub trait Supervisor {
     fn order(&self) -> Option<Order> {
         None
     }
+
+    /// What is readable while an order waits that must not wait for the worker's next wake-up; asked once.
+    fn alarm(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+
+    /// Takes a datagram of a device for the program beside it. Devices with an order [`Order::Manage`] have one.
+    fn deliver(&self, _device: usize, _datagram: ManagementDatagram) {}
 }
 
 /// A frame that reaches a port from outside the fabric.

@@ -11,7 +11,7 @@ use crate::cable::lines::Destination;
 use crate::fidelity::Recent;
 use crate::frame_tap::FrameTap;
 use proto::counters::DeviceReading;
-use proto::device::Depth;
+use proto::device::{Depth, Device, ManagementDatagram};
 use proto::ids::PortNumber;
 use proto::units::{BitRate, Instant};
 
@@ -64,6 +64,10 @@ pub enum Order {
         /// The answer is the number of adapters that have such items.
         reply: Reply<usize>,
     },
+    /// Send a management datagram for a program beside a device. Answers go to [`Supervisor::deliver`].
+    Manage(usize, ManagementDatagram),
+    /// A subnet manager runs beside a device, or no longer does.
+    Claim(usize, bool),
 }
 
 /// A change of the impairment of one port.
@@ -102,6 +106,32 @@ impl Worker {
                 }
                 Order::Account(at, reply) => self.await_account(at, reply),
                 Order::Traffic { item, on, reply } => reply(self.let_post(item.as_deref(), on)),
+                Order::Manage(device, datagram) => self.manage(device, |device, now| {
+                    // The thread that gave the order knows which devices have agents.
+                    device.send_management(datagram, now);
+                }),
+                Order::Claim(device, on) => self.manage(device, |device, now| {
+                    device.claim_manager(on, now);
+                }),
+            }
+        }
+    }
+
+    /// Does something for the program beside a device, whose answers are delivered from now on.
+    fn manage(&mut self, index: usize, act: impl FnOnce(&mut dyn Device, Instant)) {
+        let now = self.present();
+        act(&mut *self.run.devices[index], now);
+        self.collect_outputs(index);
+        if !self.managed.contains(&index) {
+            self.managed.push(index);
+        }
+    }
+
+    /// Delivers what devices have for the programs beside them.
+    pub(super) fn deliver_management(&mut self, supervisor: &impl Supervisor) {
+        for index in &self.managed {
+            while let Some(datagram) = self.run.devices[*index].poll_management() {
+                supervisor.deliver(*index, datagram);
             }
         }
     }

@@ -96,6 +96,10 @@ pub(crate) fn run(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Outcome, LaunchError> {
     refuse_exact(job)?;
+    if job.lab.is_managed() {
+        let reason = "a run starts no subnet manager: pausebed up --managed";
+        return Err(LaunchError::config(reason));
+    }
     let mut hosts = Hosts::start_and_wait(job, namespaces)?;
     let mut commands = None;
     let outcome = block_on(async {

@@ -11,6 +11,7 @@
 //! them. The next command removes the files of a process that has ended.
 
 pub mod balance;
+pub mod beside;
 pub mod client;
 pub mod folder;
 pub mod lifecycle;

@@ -199,6 +199,10 @@ fn refuse_exact(job: &Job<'_>) -> Result<(), LaunchError> {
     if job.run.pace != Pace::Exact {
         return Ok(());
     }
+    if job.lab.is_managed() {
+        let reason = "programs that manage the fabric follow the wall clock: use pace \"wall\"";
+        return Err(LaunchError::config(reason));
+    }
     if let Some(attached) = wiring.attached.first() {
         return Err(LaunchError::config(format!(
             "pace \"exact\" needs a promise from the far end of every cable, and {} at port {} is outside the fabric: use \
@@ -229,9 +233,14 @@ fn refuse_interfaces(job: &Job<'_>) -> Result<(), LaunchError> {
     }
 }
 
-/// Refuses attached ports on a substrate that can reach neither interfaces nor programs of this host.
+/// Refuses attached ports, and a managed fabric, on a substrate that can reach neither interfaces nor programs of this
+/// host.
 fn refuse_attached(job: &Job<'_>) -> Result<(), LaunchError> {
     refuse_interfaces(job)?;
+    if job.lab.is_managed() {
+        let reason = "a managed fabric runs on the backends udp and netns only";
+        return Err(LaunchError::config(reason));
+    }
     match job.lab.fabric.wiring.attached.first() {
         None => Ok(()),
         Some(attached) => Err(LaunchError::config(format!(

@@ -89,6 +89,8 @@ pub struct FabricSettings {
     pub foreign: Vec<ForeignHost>,
     /// Hosts at some of them, see `[[host]]`.
     pub hosts: Vec<Host>,
+    /// A subnet manager assigns LIDs, routes and lanes.
+    pub managed: bool,
     /// Service level to virtual lane, sixteen entries; of no meaning on Ethernet.
     pub sl2vl: Vec<u8>,
 }
@@ -206,6 +208,7 @@ pub fn read(fields: &Fields<'_>) -> Option<FabricSettings> {
         attached: Vec::new(),
         foreign: Vec::new(),
         hosts: Vec::new(),
+        managed: false,
         sl2vl,
     })
 }

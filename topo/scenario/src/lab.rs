@@ -1,4 +1,4 @@
-//! `[lab]`: what of this host the fabric is cabled to.
+//! `[lab]`: what of this host the fabric is cabled to, and whether a subnet manager has it.
 
 use crate::attached::{AttachedPort, PAUSE_RATE, PortRate};
 use crate::fabric::FabricSettings;
@@ -10,6 +10,7 @@ use emulation::cable::peer_socket::PATH_MAX;
 use emulation::wiring::{End, NodeKind, Sending, SocketPair};
 use proto::link::{FlowControlConfig, PauseMode};
 use proto::params::{Key, KeyTable, Kind, Params};
+use proto::technology::Technology;
 use proto::units::{BitRate, Bytes};
 use proto::wire::classify::PriorityMap;
 use std::net::SocketAddr;
@@ -24,11 +25,19 @@ const SOCKET_NAME_MAX: usize = 32;
 /// The keys of `[lab]`.
 pub static KEYS: KeyTable = KeyTable::new(
     "what of this host the fabric is cabled to, at dilation 1; interfaces on the backend netns, programs on udp too",
-    &[Key::optional(
-        "attach",
-        Kind::Tables(&ATTACH),
-        "Interfaces of this host, and other programs, at ports of switches.",
-    )],
+    &[
+        Key::new(
+            "managed",
+            Kind::Flag,
+            "false",
+            "Leave the fabric to a subnet manager: ports begin in Initialize, without LIDs, routes and lanes.",
+        ),
+        Key::optional(
+            "attach",
+            Kind::Tables(&ATTACH),
+            "Interfaces of this host, and other programs, at ports of switches.",
+        ),
+    ],
 );
 
 static ATTACH: KeyTable =
@@ -76,6 +85,14 @@ pub(crate) struct FarEnd {
 /// Reads `[lab]`; ports beyond the last of a switch become its own.
 pub fn read(root: &Fields<'_>, fabric: &mut FabricSettings) {
     let Some(lab) = root.table("lab") else { return };
+    fabric.managed = lab.get("managed").unwrap_or(false);
+    if fabric.managed && fabric.technology != Technology::Infiniband {
+        lab.error(
+            "managed",
+            "a subnet manager has a fabric of InfiniBand",
+            "technology = \"infiniband\"",
+        );
+    }
     for (fields, written) in lab.each::<Attach>("attach") {
         if let Some(far_end) = far_end(&fields, &written) {
             attach(&fields, fabric, written, far_end);

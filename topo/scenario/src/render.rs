@@ -16,7 +16,7 @@ use crate::traffic::Receivers;
 use crate::traffic::replayed::Replay;
 use emulation::recorder::RecordingPlan;
 use emulation::wiring::{Attached, End, LinkWiring, NodeKind, NodeWiring, Wiring};
-use nicd::config::{HostConfig, NicConfig, RemoteConfig};
+use nicd::config::{HostConfig, ManagementConfig, NicConfig, RemoteConfig};
 use proto::ids::{Lid, PortNumber};
 use proto::link::{FlowControlConfig, LinkConfig, PauseConfig, PauseMode};
 use proto::technology::Technology;
@@ -51,6 +51,14 @@ pub struct Lab {
     pub expectations: Vec<Expectation>,
     /// Named parts of the run.
     pub phases: Vec<Phase>,
+}
+
+impl Lab {
+    /// Whether a subnet manager has the fabric.
+    pub fn is_managed(&self) -> bool {
+        let switches = self.switches.iter().map(|switch| &switch.management);
+        self.nics.iter().map(|nic| &nic.management).chain(switches).any(Option::is_some)
+    }
 }
 
 /// Renders a scenario.
@@ -250,7 +258,7 @@ pub fn switch(scenario: &Scenario, node: usize) -> SwitchConfig {
         routes: settings.forwarding.runs(node),
         routing: routing(settings, node),
         watchdog: settings.switch.watchdog,
-        management: None,
+        management: management(settings, node),
         multicast: settings
             .multicast
             .iter()
@@ -258,6 +266,14 @@ pub fn switch(scenario: &Scenario, node: usize) -> SwitchConfig {
             .map(|(_, route)| route.clone())
             .collect(),
     }
+}
+
+/// The node GUID of `node`, if a subnet manager has the fabric. The next 255 numbers are those of its ports.
+fn management(settings: &FabricSettings, node: usize) -> Option<ManagementConfig> {
+    // A locally administered EUI-64.
+    const FIRST: u64 = 0x0250_4200_0000_0000;
+    let lid = u64::from(settings.topology.nodes[node].lid.get());
+    settings.managed.then_some(ManagementConfig { guid: FIRST | lid << 8 })
 }
 
 /// How switch `node` chooses among its ports.
@@ -319,7 +335,7 @@ pub fn nic(scenario: &Scenario, node: usize) -> NicConfig {
         classes: scenario.traffic.classes.clone(),
         adapters,
         host: host(scenario, node),
-        management: None,
+        management: management(settings, node),
     }
 }
 

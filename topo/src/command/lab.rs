@@ -10,6 +10,7 @@ pub mod capture;
 pub mod change;
 pub mod console;
 pub mod down;
+pub mod env;
 pub mod exec;
 pub mod logs;
 pub mod show;

@@ -42,6 +42,9 @@ families! {
     pub LOST_FRAMES "fidelity_lost_frames_total" "frames that the sockets lost";
     pub UNSENT_FRAMES "fidelity_unsent_frames_total" "frames that a socket did not take";
     pub REFUSED_DATAGRAMS "fidelity_refused_datagrams_total" "datagrams and records that are not of this run or not whole";
+    /// By process and event.
+    pub(crate) CLIENT_EVENTS "management_client_events_total"
+        "messages and datagrams of programs that manage the fabric";
     /// By lane.
     pub TRANSMITTED_BYTES "port_transmit_bytes_total" "octets of data frames sent";
     /// By lane.

@@ -1,10 +1,11 @@
-//! The handle between HTTP requests and the worker: orders in a bounded channel, and snapshots that concurrent
-//! requests share.
+//! The handle between HTTP requests and the worker: orders, and snapshots that concurrent requests share.
 
 use super::capture_file;
 use super::view::{CaptureStatus, Counters, Outputs, Status};
+use crate::clients::ClientTally;
 use crate::config::DaemonConfig;
 use crate::error::with_sources;
+use crate::orders::OrderSender;
 use axum::http::StatusCode;
 use capture::{Capture, CapturePlan, CapturedPort, Tally, WhenFull};
 use emulation::cable::impairment::{Impairer, ManualImpairment};
@@ -20,13 +21,11 @@ use proto::units::{BitRate, Bytes, Instant};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, PoisonError};
 use tokio::sync::{Mutex, MutexGuard, oneshot};
 
 /// Orders that may wait for the worker.
-const ORDERS_MAX: usize = 16;
+pub(crate) const ORDERS_MAX: usize = 16;
 /// How far ahead the instant of an account may be, in wall time: below the lifetime of a connection.
 const ACCOUNT_AHEAD_MAX_NS: u64 = 4_000_000_000;
 /// How long a snapshot is reused, in seconds: the worker reads its devices ten times a second at most.
@@ -43,56 +42,25 @@ pub(crate) struct ProcessInfo {
     pub clock: Clock,
     /// How the worker is scheduled.
     pub priority: Priority,
+    /// The counts of the server for programs beside devices, if there is one.
+    pub clients: Option<Arc<ClientTally>>,
 }
 
 impl ProcessInfo {
     /// The properties of the process with this configuration.
-    pub fn new(config: DaemonConfig, clock: Clock) -> ProcessInfo {
+    pub fn new(
+        config: DaemonConfig,
+        clock: Clock,
+        clients: Option<Arc<ClientTally>>,
+    ) -> ProcessInfo {
         let (nodes, priority) = (config.own_nodes().collect(), permitted_priority(config.realtime));
-        ProcessInfo { config, nodes, clock, priority }
+        ProcessInfo { config, nodes, clock, priority, clients }
     }
 
     /// Wall time over fabric time: that of the start, since only runs without administration change it.
     pub fn dilation(&self) -> u64 {
         self.clock.pieces()[0].dilation.get()
     }
-}
-
-/// The worker's end of the order channel.
-#[derive(Debug)]
-pub(crate) struct OrderReceiver {
-    waiting: Arc<AtomicBool>,
-    orders: Receiver<Order>,
-}
-
-impl OrderReceiver {
-    /// The next order. Without one, the usual case, this only reads a flag.
-    pub fn next(&self) -> Option<Order> {
-        if !self.waiting.load(Ordering::Relaxed) {
-            return None;
-        }
-        self.orders.try_recv().ok().or_else(|| {
-            // A swap, since a plain store could become visible after the receive below: an order whose flag was
-            // set before the swap is received there, and a later one sets the flag again.
-            self.waiting.swap(false, Ordering::AcqRel);
-            self.orders.try_recv().ok()
-        })
-    }
-}
-
-/// The administration's end of the order channel.
-#[derive(Clone, Debug)]
-pub(crate) struct OrderSender {
-    waiting: Arc<AtomicBool>,
-    orders: SyncSender<Order>,
-}
-
-/// A channel of orders.
-pub fn orders() -> (OrderSender, OrderReceiver) {
-    let (sender, orders) = sync_channel(ORDERS_MAX);
-    let waiting = Arc::new(AtomicBool::new(false));
-    let sender = OrderSender { waiting: Arc::clone(&waiting), orders: sender };
-    (sender, OrderReceiver { waiting, orders })
 }
 
 /// A request to capture frames.
@@ -392,8 +360,7 @@ impl AdminHandle {
         let (sender, answer) = oneshot::channel();
         // A request that no longer waits has dropped its end.
         let reply = Box::new(|answer| drop(sender.send(answer)));
-        self.orders_out.orders.try_send(order(reply)).map_err(Refusal::busy)?;
-        self.orders_out.waiting.store(true, Ordering::Release);
+        self.orders_out.send(order(reply)).map_err(Refusal::busy)?;
         answer.await.map_err(Refusal::busy)
     }
 }

@@ -79,6 +79,11 @@ impl Page {
             let of_process = value.map(|value| (vec![status.process.to_string()], value));
             self.add(kind, family, &["process"], of_process);
         }
+        if let Some(clients) = &status.clients {
+            let process = [status.process.to_string()];
+            let rows = clients.each().map(|(event, count)| (with(&process, event), count as f64));
+            self.add(Total, families::CLIENT_EVENTS, &["process", "event"], rows);
+        }
     }
 
     fn of_lanes(&self, technology: Technology, counters: &Counters) {

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::config::TcpConfig;
+use crate::orders::orders;
 use crate::token::Token;
 use emulation::cable::impairment::ManualImpairment;
 use emulation::clock::{Clock, Stopwatch, monotonic_ns};
@@ -44,7 +45,7 @@ struct Stage {
 /// A process that hosts a chain of three devices.
 fn info() -> ProcessInfo {
     let config = crate::tests::config(0, 1, vec![0; 3]);
-    ProcessInfo::new(config, Clock::new(0, NonZeroU64::MIN))
+    ProcessInfo::new(config, Clock::new(0, NonZeroU64::MIN), None)
 }
 
 impl Stage {
@@ -62,7 +63,7 @@ impl Stage {
         let told = AdminConfig { socket: Some(folder.path().join("s")), tcp };
         let socket = AdminSockets::open(&told, LOOPBACK).expect("a short path");
         let address = socket.address();
-        let (orders_out, orders_in) = orders();
+        let (orders_out, orders_in) = orders(ORDERS_MAX, None);
         let mut info = info();
         info.config.admin = Some(told);
         let admin = AdminServer::start(socket, AdminHandle::new(info, orders_out));
@@ -167,6 +168,7 @@ impl Played {
                 reply(Err("that is fixed".to_owned()));
             }
             Order::Agent(.., reply) => reply(None),
+            Order::Manage(..) | Order::Claim(..) => {}
             Order::Account(at, reply) => {
                 reply(Some(Box::new(Account { at, ..Account::default() })))
             }
@@ -451,7 +453,7 @@ fn a_socket_is_taken_by_one_and_gone_with_the_administration() {
     let told = AdminConfig { socket: Some(file.clone()), tcp: None };
     let socket = AdminSockets::open(&told, LOOPBACK).expect("a short path");
     assert!(AdminSockets::open(&told, LOOPBACK).is_err());
-    let (orders_out, _inbox) = orders();
+    let (orders_out, _inbox) = orders(ORDERS_MAX, None);
     drop(AdminServer::start(socket, AdminHandle::new(info(), orders_out)).expect("a thread"));
     assert!(!file.exists());
 }

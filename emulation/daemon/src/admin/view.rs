@@ -1,6 +1,7 @@
 //! The JSON of the administration, with the names that operators use. Clients use these types too.
 
 use super::ProcessInfo;
+use crate::clients::ClientCounts;
 use emulation::cable::exchange::AttachedReading;
 use emulation::cable::impairment::Injected;
 use emulation::driver::orders::DeviceSnapshot;
@@ -52,6 +53,9 @@ pub struct Status {
     /// The capture that is under way, if there is one.
     #[serde(default)]
     pub capture: Option<CaptureStatus>,
+    /// Counts of programs beside devices, in a managed fabric.
+    #[serde(default)]
+    pub clients: Option<ClientCounts>,
 }
 
 /// The state of a capture.
@@ -268,6 +272,7 @@ impl Status {
             injected: snapshot.injected,
             attached: snapshot.attached.iter().map(|one| attached_status(info, one)).collect(),
             capture,
+            clients: info.clients.as_ref().map(|tally| tally.read()),
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::error::OrHost;
 use crate::placement::Hosting;
 use crate::{Job, LaunchError, write_file};
 use capture::CapturePlan;
-use daemon::{DaemonConfig, PortInterface, feed};
+use daemon::{ClientsConfig, DaemonConfig, PortInterface, feed};
 use emulation::wiring::End;
 use scenario::run::{Cables, Pace};
 use std::path::{Path, PathBuf};
@@ -49,10 +49,30 @@ pub(crate) fn daemon_config(
         }),
         feed: feed.map(Path::to_owned),
         admin: None,
+        clients: clients(job, process),
         plan: lab.plan.clone(),
         wiring: attached::resolved(&lab.fabric.wiring, job.scratch),
         devices: devices.map_err(not_toml())?,
     })
+}
+
+/// Wall time before a request of a program beside a device is sent again: a base, and full frames on the line.
+const RETRY_MS: u64 = 200;
+const RETRY_FRAMES: u64 = 200;
+
+/// Where programs that manage the fabric find a process, if they are to manage it.
+fn clients(job: &Job<'_>, process: usize) -> Option<ClientsConfig> {
+    let frames = job.lab.fabric.wiring.links.iter().map(|link| link.frame_time.as_ps());
+    let frames_ps = u128::from(frames.max().unwrap_or_default() * RETRY_FRAMES);
+    let frames_ms = frames_ps * u128::from(job.dilation) / 1_000_000_000;
+    let retry_ms = RETRY_MS.saturating_add(u64::try_from(frames_ms).unwrap_or(u64::MAX));
+    clients_socket(job, process).map(|socket| ClientsConfig { socket, retry_ms })
+}
+
+/// What the names of the sockets for programs begin with, in a managed fabric.
+pub(crate) fn clients_socket(job: &Job<'_>, process: usize) -> Option<String> {
+    let name = || format!("pausebed-{}-{}-{process}", job.name, std::process::id());
+    job.lab.is_managed().then(name)
 }
 
 pub(crate) fn not_toml() -> impl FnOnce(toml::ser::Error) -> LaunchError {

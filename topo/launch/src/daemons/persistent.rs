@@ -1,5 +1,6 @@
 //! Runs without an end: the daemons of a lab run until the user stops them, and can be administered meanwhile.
 
+use super::configuration::clients_socket;
 use super::session::Session;
 use super::{Cabling, Setup, hosting_here};
 use crate::{FailureKind, Job, LaunchError, block_on};
@@ -30,6 +31,9 @@ pub struct DaemonRecord {
     /// The TCP address of its administration, with the lab's token, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<SocketAddr>,
+    /// What the names of its sockets for programs that manage the fabric begin with, if they are to manage it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clients: Option<String>,
 }
 
 /// What happens to the daemons of a lab.
@@ -80,6 +84,7 @@ pub(crate) fn run_until_stopped(
                         is_silent: false,
                         socket: socket(process),
                         address: hello.admin,
+                        clients: clients_socket(job, process),
                     });
                 let daemons = daemons.collect();
                 // A client that reads of these daemons must find a run that has begun.

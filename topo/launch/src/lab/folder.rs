@@ -163,6 +163,11 @@ impl LabRecord {
         self.daemons.iter().find(|daemon| daemon.nodes.iter().any(|own| own == node))
     }
 
+    /// Whether programs beside its nodes are to manage it.
+    pub fn is_managed(&self) -> bool {
+        self.daemons.iter().any(|daemon| daemon.clients.is_some())
+    }
+
     /// The far end of the cable at `port`.
     pub fn peer(&self, port: &str) -> Option<&str> {
         self.links.iter().find_map(|link| match port {

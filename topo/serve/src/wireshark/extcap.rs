@@ -153,6 +153,7 @@ mod tests {
             is_silent: false,
             socket: "s".into(),
             address: None,
+            clients: None,
         };
         let link = |a: &str, b: &str| LinkRecord {
             a: a.to_owned(),

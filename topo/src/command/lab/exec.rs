@@ -1,10 +1,11 @@
-//! `pausebed exec HOST -- COMMAND…`: runs a command on a host of a running lab.
+//! `pausebed exec HOST -- COMMAND…`: runs a command on a host of a running lab, or beside a node of a managed one.
 
 use super::{Choice, running_host};
 use crate::exit::Failure;
 use host::HostError;
 use host::exec::ExecRequest;
 use launch::hosts::exec_on;
+use launch::lab::beside;
 use std::io;
 use std::process::ExitCode;
 
@@ -16,7 +17,7 @@ const PIPE_CLOSED: u8 = 141;
 /// Options of `exec`.
 #[derive(Clone, Debug, clap::Args)]
 pub(in super::super) struct Options {
-    /// The host
+    /// The host, or the node of a managed lab beside which the command runs
     #[arg(value_name = "HOST")]
     host: String,
     /// The program and its arguments; no shell reads them
@@ -45,6 +46,10 @@ pub(in super::super) fn run(options: &Options) -> ExitCode {
 }
 
 fn try_run(options: &Options) -> Result<u8, Failure> {
+    let record = options.choice.running()?;
+    if record.host(&options.host).is_none() && record.is_managed() {
+        return Ok(beside::run(&record, &options.host, &options.command, &options.env)?);
+    }
     let (folder, host) = running_host(&options.choice, &options.host)?;
     let request = ExecRequest {
         argv: options.command.clone(),
