@@ -16,6 +16,8 @@ mod hosts;
 mod laboratory;
 #[path = "lab/lateness.rs"]
 mod lateness;
+#[path = "lab/managed.rs"]
+mod managed;
 #[path = "live/objects.rs"]
 #[allow(dead_code, reason = "the tests of netns.rs use more of it")]
 mod objects;

@@ -208,9 +208,7 @@ impl Agents {
                 self.subnet(datagram, arrival, is_local, now)
             }
             _ if datagram.is_response() => Outcome::Client,
-            datagram::PERFORMANCE => {
-                self.performance.receive(datagram, self.kind, self.links(), totals)
-            }
+            datagram::PERFORMANCE => self.performance.receive(datagram, self.links(), totals),
             datagram::CONGESTION => {
                 let outcome = self.congestion.receive(datagram, self.kind, now);
                 if self.congestion.take_news() {

@@ -3,7 +3,7 @@
 //! A device's own totals only rise, so a Set keeps the total from which a counter counts. Each attribute has its own
 //! such base. Source: IBTA Vol 1, 16.1.3 and 16.1.4.
 
-use super::{NodeKind, Outcome};
+use super::Outcome;
 use crate::attribute::performance::{
     ATTRIBUTES, class_port_info, port_counters as short, port_counters_extended as long,
     port_rcv_con_ctrl as marks,
@@ -156,7 +156,7 @@ fn rows(attribute: u16) -> &'static [Row] {
     }
 }
 
-/// PortSelect that means all ports of a switch.
+/// PortSelect that means all ports of a node, which ibqueryerrors asks adapters for, too.
 const ALL_PORTS: u8 = 0xff;
 /// CapabilityMask: all ports at once, 64-bit counters without those of unicast and multicast, XmitWait.
 const CAPABILITIES: u64 = 0x0100 | 0x0400 | 0x1000;
@@ -174,11 +174,10 @@ impl PerformanceAgent {
     pub(super) fn receive(
         &mut self,
         datagram: &mut Datagram,
-        kind: NodeKind,
         ports: u8,
         totals: &mut dyn FnMut(PortNumber) -> Totals,
     ) -> Outcome {
-        let status = self.access(datagram, kind, ports, totals).err().unwrap_or(0);
+        let status = self.access(datagram, ports, totals).err().unwrap_or(0);
         datagram.answer(status);
         Outcome::Answer
     }
@@ -186,7 +185,6 @@ impl PerformanceAgent {
     fn access(
         &mut self,
         datagram: &mut Datagram,
-        kind: NodeKind,
         ports: u8,
         totals: &mut dyn FnMut(PortNumber) -> Totals,
     ) -> Result<(), u16> {
@@ -209,7 +207,7 @@ impl PerformanceAgent {
         }
         let select = datagram.data()[1];
         let chosen = match select {
-            ALL_PORTS if kind == NodeKind::Switch => 1..=ports,
+            ALL_PORTS => 1..=ports,
             _ if (1..=ports).contains(&select) => select..=select,
             _ => return Err(status::VALUE),
         };

@@ -6,9 +6,12 @@ use crate::{LaunchError, interrupt, scratch};
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use proto::ids::Lid;
+use scenario::render::Lab;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
+use switchd::config::ManagementConfig;
 
 /// The library that gives programs of libibumad a port of the fabric.
 const LIBRARY: &str = "umad2sim/libumad2sim.so";
@@ -18,6 +21,8 @@ const FOLDERS: [&str; 4] = ["/usr/lib", "/usr/lib64", "/usr/local/lib", "/usr/lo
 const PRELOAD: &str = "LD_PRELOAD";
 /// The longest name that the library passes on.
 const NAME_MAX: usize = 31;
+/// The file with the planned LIDs, as OpenSM calls it.
+pub(super) const PLANNED_LIDS: &str = "guid2lid";
 /// The interval at which the end of a program is polled.
 const POLL_NS: u64 = 5_000_000;
 /// As a shell reports a program that a signal has ended, and one that it cannot start.
@@ -69,13 +74,25 @@ pub fn environment(
     Ok(vec![(PRELOAD, preload), ("SIM_HOST", node.to_owned()), ("IBSIM_SOCKNAME", socket)])
 }
 
-/// Runs a program beside `node`, in a folder of its own, in which the library makes files, and which is removed
-/// afterwards. OpenSM keeps its files there, too. The three streams are those of this process. Returns the exit code:
+/// The LIDs of a fabric's plan, as OpenSM stores and restores those that it has assigned. NICs send to these LIDs.
+pub(super) fn planned_lids(lab: &Lab) -> String {
+    let ports = lab.nics.iter().map(|nic| (nic.lid, nic.management, 1));
+    let ports = ports.chain(lab.switches.iter().map(|switch| (switch.lid, switch.management, 0)));
+    let line = |(lid, management, port): (Lid, Option<ManagementConfig>, u64)| {
+        let (guid, lid) = (management?.guid + port, lid.get());
+        Some(format!("0x{guid:016x} 0x{lid:04x} 0x{lid:04x}\n\n"))
+    };
+    ports.filter_map(line).collect()
+}
+
+/// Runs a program beside `node` of the lab in `lab_folder`, in a folder of its own, in which the library makes files,
+/// and which is removed afterwards. OpenSM finds the planned LIDs there, and keeps its files there. The three streams are those of this process. Returns the exit code:
 /// that of the program, 128 and the number of the signal that ended it, 127 if there is no such program.
 ///
 /// # Errors
 /// As [`environment`], and if the system does not start it.
 pub fn run(
+    lab_folder: &Path,
     record: &LabRecord,
     node: &str,
     words: &[String],
@@ -83,6 +100,8 @@ pub fn run(
 ) -> Result<u8, LaunchError> {
     let environment = environment(record, node)?;
     let folder = scratch::make().or_host("no folder for the program")?;
+    std::fs::copy(lab_folder.join(PLANNED_LIDS), folder.path().join(PLANNED_LIDS))
+        .or_host("cannot copy the planned LIDs")?;
     interrupt::install_handlers();
     let mut child = match spawn(folder.path(), words, &environment, variables) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
@@ -99,7 +118,7 @@ pub fn run(
 
 #[expect(clippy::disallowed_methods, reason = "only this crate starts child processes")]
 fn spawn(
-    folder: &std::path::Path,
+    folder: &Path,
     words: &[String],
     environment: &[(&'static str, String)],
     variables: &[(String, String)],

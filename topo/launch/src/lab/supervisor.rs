@@ -1,6 +1,7 @@
 //! The supervisor of a lab: the process that holds its daemons and namespaces after `up` has ended.
 
 use super::balance::Balance;
+use super::beside;
 use super::folder::{
     AttachedRecord, LabRecord, LinkRecord, READ_TOKEN, RUN, SCENARIO, Stage, TOKEN,
 };
@@ -80,6 +81,9 @@ fn run_lab(folder: &Path, record: &mut LabRecord) -> Result<(), LaunchError> {
     let name = record.lab.clone();
     let scratch = folder.join(RUN);
     private(&scratch).or_host("no folder for the run")?;
+    if lab.is_managed() {
+        crate::write_file(&folder.join(beside::PLANNED_LIDS), beside::planned_lids(&lab))?;
+    }
     let token = record.tcp.then(|| make_token(folder)).transpose();
     let token = token.or_host("cannot write the token")?;
     let job = Job { name: &name, dilation: record.dilation, ..Job::new(&scenario, &lab, &scratch) };

@@ -48,7 +48,8 @@ pub(in super::super) fn run(options: &Options) -> ExitCode {
 fn try_run(options: &Options) -> Result<u8, Failure> {
     let record = options.choice.running()?;
     if record.host(&options.host).is_none() && record.is_managed() {
-        return Ok(beside::run(&record, &options.host, &options.command, &options.env)?);
+        let folder = options.choice.place.labs()?.folder(&record.lab);
+        return Ok(beside::run(&folder, &record, &options.host, &options.command, &options.env)?);
     }
     let (folder, host) = running_host(&options.choice, &options.host)?;
     let request = ExecRequest {
