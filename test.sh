@@ -22,6 +22,9 @@ need tcpreplay tcpreplay
 need tcpdump tcpdump
 need qemu-system-x86_64 qemu-system-x86
 need busybox busybox-static
+need opensm opensm
+need ibnetdiscover infiniband-diags
+need ibsim ibsim-utils
 docker info >/dev/null 2>&1 || need dockerd docker.io
 docker compose version >/dev/null 2>&1 || need docker-compose docker-compose
 module() { # module NAME PACKAGE: NAME must be importable by a python3 that the tests find

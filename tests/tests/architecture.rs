@@ -100,7 +100,7 @@ const CRATES: &[(&str, &str, &[&str])] = &[
     ("testbed", "tests/testbed", &["proto", "verbs", "management"]),
     ("emulation", "emulation", &["proto"]),
     ("capture", "emulation/capture", &["proto", "emulation"]),
-    ("daemon", "emulation/daemon", &["proto", "emulation", "capture"]),
+    ("daemon", "emulation/daemon", &["proto", "management", "emulation", "capture"]),
     ("switchd", "switchd", &["proto", "management", "emulation", "daemon"]),
     ("nicd", "nicd", &["proto", "verbs", "management", "emulation", "daemon"]),
     ("chart", "topo/chart", &[]),

@@ -97,7 +97,8 @@ pub(crate) fn run(
 ) -> Result<Outcome, LaunchError> {
     refuse_exact(job)?;
     if job.lab.is_managed() {
-        let reason = "a run starts no subnet manager: pausebed up --managed";
+        let reason =
+            "a managed fabric is a lab: pausebed up, or pausebed run FILE for the routes of OpenSM";
         return Err(LaunchError::config(reason));
     }
     let mut hosts = Hosts::start_and_wait(job, namespaces)?;

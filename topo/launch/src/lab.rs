@@ -17,6 +17,7 @@ pub mod folder;
 pub mod lifecycle;
 pub mod pipe;
 pub mod rights;
+pub mod routes;
 pub mod supervisor;
 
 pub use folder::{LabRecord, LabStore, Stage};

@@ -45,7 +45,7 @@ size = "2048 B"
 
 /// A lab without daemons.
 pub(crate) fn record(lab: &str) -> LabRecord {
-    let record = LabRecord::starting(lab.to_owned(), Technology::Infiniband);
+    let record = LabRecord::empty(lab.to_owned(), Technology::Infiniband);
     LabRecord { stage: Stage::Up, ..record.expect("this process is there") }
 }
 

@@ -1,9 +1,11 @@
 //! `pausebed run FILE…` and `pausebed suite DIR`: runs scenarios and judges their expectations.
 
-use super::files::{load_all, of_folder};
+use super::files::{load_all, load_one, of_folder};
 use crate::campaign::Campaign;
 use crate::exit::{Failure, Outcome};
 use crate::options::RunOptions;
+use launch::interrupt;
+use launch::lab::routes::{self, ManagedRoutes};
 use scenario::files::Loaded;
 use std::path::PathBuf;
 
@@ -29,7 +31,7 @@ pub(super) struct Suite {
 
 /// Runs the command `run`.
 pub(super) fn run(options: &Options, line: &str) -> Outcome {
-    let loaded = load_all(&options.files, &options.common.overrides())?;
+    let loaded = load(&options.files, &options.common)?;
     if let Some(stem) = duplicate(&loaded) {
         let message = format!("two files are called {stem}: they would share a run directory");
         return Err(Failure::usage(message));
@@ -40,9 +42,27 @@ pub(super) fn run(options: &Options, line: &str) -> Outcome {
 
 /// Runs the command `suite`.
 pub(super) fn suite(options: &Suite, line: &str) -> Outcome {
-    let loaded = load_all(&of_folder(&options.folder)?, &options.common.overrides())?;
+    let loaded = load(&of_folder(&options.folder)?, &options.common)?;
     let (common, line) = (options.common.clone(), line.to_owned());
     Ok(Campaign { common, line, single: false }.run(&loaded))
+}
+
+/// Reads all files with the overrides of the command.
+fn load(files: &[PathBuf], common: &RunOptions) -> Result<Vec<Loaded>, Failure> {
+    let sets = common.overrides();
+    load_all(files, &sets)?.into_iter().map(|file| with_routes(file, &sets)).collect()
+}
+
+/// A file whose fabric a subnet manager has gets the routes that OpenSM computes.
+fn with_routes(file: Loaded, sets: &[String]) -> Result<Loaded, Failure> {
+    if !file.scenario.fabric.managed {
+        return Ok(file);
+    }
+    interrupt::install_handlers();
+    let ManagedRoutes { sets: routes, entries, seconds } = routes::of_opensm(&file.scenario, sets)
+        .map_err(|error| Failure::from(error).of(&file.stem))?;
+    eprintln!("{}: OpenSM took {seconds:.1} s for {entries} routes to NICs", file.stem);
+    load_one(&file.file, &[sets, &routes].concat())
 }
 
 /// The name that two files share, if any.

@@ -194,7 +194,7 @@ mod tests {
             b: b.into(),
             rate: proto::units::BitRate::gbps(1),
         };
-        let record = LabRecord::starting("x".into(), Technology::Ethernet);
+        let record = LabRecord::empty("x".into(), Technology::Ethernet);
         let links = vec![link("h0:1", "s0:1"), link("h1:1", "s0:2")];
         let record = LabRecord { links, ..record.expect("this process is there") };
         let port = |name: &str, tx_frames| PortCounters {

@@ -118,7 +118,7 @@ pub const PROGRAMS: &[Program] = &[
         assert_eq!(field(said, "LinearFdbTop").parse().ok(), top);
     }),
     program("smpquery pkeys @h2", |_, said| assert!(said.contains("0xffff"), "{said}")),
-    program("smpquery guids @h2", |lab, said| {
+    program("smpquery guidinfo @h2", |lab, said| {
         let guid = format!("0x{:016x}", lab.oracle.node("h2").guid + 1);
         assert!(said.contains(&guid), "{said}");
     }),
@@ -153,9 +153,23 @@ pub const PROGRAMS: &[Program] = &[
         assert_eq!(field_of_dots(said, "slid"), from.to_string());
         assert_eq!(field_of_dots(said, "dlid"), to.to_string());
     }),
-    program("saquery -s", |_, said| {
-        assert_eq!(said.matches("SMInfoRecord dump").count(), 1, "{said}")
+    program("saquery -s", |lab, said| {
+        let lid = lab.oracle.node("h0").lid.to_string();
+        assert_eq!(field_of_dots(said, "base_lid"), lid);
     }),
+    program("saquery SMIR", |_, said| assert_eq!(field_of_dots(said, "SMState"), "3")),
+    program("saquery SWIR @s0", |lab, said| {
+        let top = lab.oracle.nodes.iter().map(|node| u64::from(node.lid)).max();
+        assert_eq!(hex_after(field_of_dots(said, "LinearFDBTop"), ""), top);
+    }),
+    program("saquery LFTR @s0/0", |lab, said| {
+        assert_eq!(field_of_dots(said, "LID"), lab.oracle.node("s0").lid.to_string());
+    }),
+    program("saquery GIR @h2/0", |lab, said| {
+        let guid = format!("0x{:016x}", lab.oracle.node("h2").guid + 1);
+        assert!(said.contains(&guid), "{said}");
+    }),
+    program("saquery MCMR", |_, said| assert_eq!(field_of_dots(said, "mlid"), "0xc000")),
     program("saquery -c", |_, said| assert!(said.contains("SA ClassPortInfo"), "{said}")),
     quick("perfquery -x @s0 1", |_, said| {
         // At least the requests of this program have passed there.
@@ -180,6 +194,18 @@ pub const PROGRAMS: &[Program] = &[
         assert_eq!(number_after(said, "## Summary:"), Some(nodes), "{said}");
         assert!(!said.contains("PMA query failures"), "{said}");
     }),
+    program("ibfindnodesusing =s0 1", |lab, said| {
+        // The only node behind that port is the adapter that its cable leads to, or the switch does not use it.
+        let (far, _) = lab.oracle.far((lab.oracle.node("s0").guid, 1));
+        assert!(said.contains(&format!("0x{far:016x}")), "{said}");
+    }),
+    program(
+        "sh -c dump_lfts > l 2>/dev/null; ibnetdiscover --cache c >/dev/null; check_lft_balance -l l -i c",
+        |_, said| {
+            // A line for each switch whose ports have unequal numbers of LIDs.
+            assert!(said.lines().all(|line| line.is_empty() || line.contains("0x")), "{said}");
+        },
+    ),
     program("ibidsverify", |_, said| assert!(!said.contains("ERR"), "{said}")),
     program("ibccquery CongestionInfo @s0", |_, said| {
         assert_eq!(field(said, "ControlTableCap"), "2")

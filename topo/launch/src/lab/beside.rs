@@ -10,7 +10,7 @@ use proto::ids::Lid;
 use scenario::render::Lab;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use switchd::config::ManagementConfig;
 
 /// The library that gives programs of libibumad a port of the fabric.
@@ -85,9 +85,18 @@ pub(super) fn planned_lids(lab: &Lab) -> String {
     ports.filter_map(line).collect()
 }
 
+/// The output of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// That of this process.
+    Shown,
+    /// Nowhere.
+    Hidden,
+}
+
 /// Runs a program beside `node` of the lab in `lab_folder`, in a folder of its own, in which the library makes files,
-/// and which is removed afterwards. OpenSM finds the planned LIDs there, and keeps its files there. The three streams are those of this process. Returns the exit code:
-/// that of the program, 128 and the number of the signal that ended it, 127 if there is no such program.
+/// and which is removed afterwards. OpenSM finds the planned LIDs there, and keeps its files there. Returns the exit
+/// code: that of the program, 128 and the number of the signal that ended it, 127 if there is no such program.
 ///
 /// # Errors
 /// As [`environment`], and if the system does not start it.
@@ -97,15 +106,25 @@ pub fn run(
     node: &str,
     words: &[String],
     variables: &[(String, String)],
+    output: Output,
 ) -> Result<u8, LaunchError> {
     let environment = environment(record, node)?;
     let folder = scratch::make().or_host("no folder for the program")?;
     std::fs::copy(lab_folder.join(PLANNED_LIDS), folder.path().join(PLANNED_LIDS))
         .or_host("cannot copy the planned LIDs")?;
     interrupt::install_handlers();
-    let mut child = match spawn(folder.path(), words, &environment, variables) {
+    let Some((program, arguments)) = words.split_first() else { return Ok(NOT_FOUND) };
+    let mut command = command(program);
+    command.args(arguments).current_dir(folder.path());
+    // Otherwise OpenSM takes the LIDs of the last fabric from files of this host.
+    command.env("OSM_CACHE_DIR", folder.path()).env("OSM_TMP_DIR", folder.path());
+    command.envs(environment).envs(variables.iter().cloned());
+    if output == Output::Hidden {
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    }
+    let mut child = match command.spawn() {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            eprintln!("{}: not found", words.first().map_or("", String::as_str));
+            eprintln!("{program}: not found");
             return Ok(NOT_FOUND);
         }
         spawned => spawned.or_host("cannot start the program")?,
@@ -116,23 +135,13 @@ pub fn run(
     Ok(code as u8)
 }
 
+/// A program that gets SIGTERM when this process ends.
 #[expect(clippy::disallowed_methods, reason = "only this crate starts child processes")]
-fn spawn(
-    folder: &Path,
-    words: &[String],
-    environment: &[(&'static str, String)],
-    variables: &[(String, String)],
-) -> std::io::Result<Child> {
-    let (program, arguments) = words.split_first().ok_or(std::io::ErrorKind::InvalidInput)?;
+fn command(program: &str) -> Command {
     let mut command = Command::new(program);
-    command.args(arguments).current_dir(folder);
-    // Otherwise OpenSM takes the LIDs of the last fabric from files of this host.
-    command.env("OSM_CACHE_DIR", folder).env("OSM_TMP_DIR", folder);
-    command.envs(environment.iter().map(|(name, value)| (name, value)));
-    command.envs(variables.iter().map(|(name, value)| (name, value)));
     // SAFETY: one system call without allocation between fork and exec.
     unsafe { command.pre_exec(|| Ok(set_pdeathsig(Signal::SIGTERM)?)) };
-    command.spawn()
+    command
 }
 
 /// Waits for the end of a program. Ctrl-C and SIGTERM end it.

@@ -4,14 +4,16 @@
 //! and ends with its owner, so that the leftovers of a killed process can be identified.
 
 use super::balance::Balance;
-use crate::LaunchError;
 pub use crate::daemons::persistent::DaemonRecord;
 use crate::error::OrHost;
 pub use crate::hosts::HostRecord;
 use crate::owner::{ProcessIdentity, folder, private, remove_leftovers_in, write_json};
 use nix::fcntl::{Flock, FlockArg};
+use crate::{LaunchError, substrate};
 use proto::technology::Technology;
 use proto::units::BitRate;
+use scenario::Scenario;
+use scenario::render::Lab;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -116,11 +118,11 @@ pub struct LinkRecord {
 }
 
 impl LabRecord {
-    /// A lab that this process starts, of which nothing runs yet.
+    /// A lab of this process, of which nothing runs yet.
     ///
     /// # Errors
     /// If /proc is not mounted.
-    pub fn starting(lab: String, technology: Technology) -> io::Result<LabRecord> {
+    pub fn empty(lab: String, technology: Technology) -> io::Result<LabRecord> {
         let owner = ProcessIdentity::this()?;
         Ok(LabRecord {
             lab,
@@ -140,6 +142,22 @@ impl LabRecord {
             hosts: Vec::new(),
             balance: None,
         })
+    }
+
+    /// The journal of a lab that this process starts: `scenario`, rendered as `lab`, with these overrides.
+    ///
+    /// # Errors
+    /// If /proc is not mounted.
+    pub fn starting(
+        name: impl Into<String>,
+        scenario: &Scenario,
+        lab: &Lab,
+        sets: Vec<String>,
+        dilation: u64,
+    ) -> Result<LabRecord, LaunchError> {
+        let empty = LabRecord::empty(name.into(), lab.fabric.technology);
+        let backend = substrate(scenario.run.backend).name.to_owned();
+        Ok(LabRecord { sets, backend, dilation, ..empty.or_host("cannot read /proc")? })
     }
 
     /// Whether the journal in `folder` is that of this lab and names this owner.
@@ -353,7 +371,7 @@ mod tests {
     use super::*;
 
     fn record(lab: &str, owner: ProcessIdentity) -> LabRecord {
-        let record = LabRecord::starting(lab.to_owned(), Technology::Ethernet);
+        let record = LabRecord::empty(lab.to_owned(), Technology::Ethernet);
         LabRecord { owner, starter: owner, ..record.expect("this process is there") }
     }
 

@@ -5,7 +5,7 @@ use crate::exit::Failure;
 use host::HostError;
 use host::exec::ExecRequest;
 use launch::hosts::exec_on;
-use launch::lab::beside;
+use launch::lab::beside::{self, Output};
 use std::io;
 use std::process::ExitCode;
 
@@ -49,7 +49,14 @@ fn try_run(options: &Options) -> Result<u8, Failure> {
     let record = options.choice.running()?;
     if record.host(&options.host).is_none() && record.is_managed() {
         let folder = options.choice.place.labs()?.folder(&record.lab);
-        return Ok(beside::run(&folder, &record, &options.host, &options.command, &options.env)?);
+        return Ok(beside::run(
+            &folder,
+            &record,
+            &options.host,
+            &options.command,
+            &options.env,
+            Output::Shown,
+        )?);
     }
     let (folder, host) = running_host(&options.choice, &options.host)?;
     let request = ExecRequest {

@@ -8,7 +8,7 @@ use launch::calibration::Calibration;
 use launch::estimate;
 use launch::lab::folder::TOKEN;
 use launch::lab::{LabRecord, lifecycle, supervisor};
-use launch::{substrate, with_sources};
+use launch::with_sources;
 use scenario::files::Loaded;
 use scenario::render::render;
 use scenario::run::Backend;
@@ -57,10 +57,10 @@ pub(in super::super) fn run(options: &Options) -> Outcome {
     let dilation = estimate::live(&scenario, &lab, &Calibration::load()).dilation;
     let labs = options.place.labs()?;
     let name = options.name.clone().unwrap_or(stem);
-    let starting = LabRecord::starting(name, lab.fabric.technology)
-        .map_err(|error| Failure::host(format!("cannot read /proc: {error}")))?;
-    let backend = substrate(scenario.run.backend).name.to_owned();
-    let record = LabRecord { sets, backend, tcp: options.tcp, dilation, ..starting };
+    let record = LabRecord {
+        tcp: options.tcp,
+        ..LabRecord::starting(name, &scenario, &lab, sets, dilation)?
+    };
     if let Some(left) = labs.all().get(&record.lab).filter(|left| left.is_abandoned()) {
         // If it cannot be removed, creating the folder fails with the reason.
         let _ = lifecycle::end(&labs, left);
