@@ -135,6 +135,11 @@ impl Management {
             true => Addresses::subnet(own, peer),
             false => Addresses::general(own, peer, message.queue_pair.get(), VirtualLane::ZERO),
         };
+        if datagram.is_directed() && datagram.is_response() {
+            // A manager answers another: its answer returns along the path of the request.
+            let is_local = datagram.get(&datagram::HOP_COUNT) == 0;
+            return self.answer(Addresses::subnet(peer, own), datagram, is_local);
+        }
         let starts_here = datagram.is_directed()
             && datagram.get(&datagram::DR_SLID) == u64::from(Lid::PERMISSIVE.get());
         if starts_here {
@@ -260,5 +265,49 @@ impl Management {
         let number = PortNumber::new(port).ok()?;
         let state = self.agents.port_state(port)?;
         (state > PortState::Down).then_some(number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::{ManagementConfig, NodeKind};
+    use crate::datagram::{HOP_COUNT, HOP_POINTER, SUBNET_DIRECTED};
+    use proto::link::credit::{LinkState, Observation};
+    use proto::link::{CreditConfig, FlowControlConfig, LinkConfig};
+    use proto::units::{BitRate, Bytes};
+
+    #[test]
+    fn the_answer_of_a_manager_to_another_returns_along_the_path_of_the_request() {
+        let link = LinkConfig {
+            rate: BitRate::gbps(8),
+            mtu: Bytes::new(2048),
+            buffer: Bytes::new(1 << 16),
+            control: FlowControlConfig::Credit(CreditConfig::default()),
+        };
+        let config = ManagementConfig { guid: 0x100 };
+        let agents = Agents::new(NodeKind::Adapter, "h1", &config, &[&link]);
+        let mut management = Management::new(agents);
+        let (port, now) = (PortNumber::from_index(0), Instant::ZERO);
+        let seen = Observation { is_up: true, state: LinkState::Initialize, restarts: 0 };
+        management.agents.observe(port, seen, now);
+        management.agents.set_manager(true, now);
+        let id = sm_info::ATTRIBUTE.id;
+        let mut request = Datagram::request(SUBNET_DIRECTED, method::GET, id, 0, 7).along(&[1, 3]);
+        request.set(&HOP_POINTER, 2);
+        let mut octets = BytesMut::new();
+        packet::emit(&Addresses::subnet(Lid::PERMISSIVE, Lid::PERMISSIVE), &request, &mut octets);
+        let none = &mut |_| Totals::default();
+        assert_eq!(management.receive(&mut octets, port, none, now), Verdict::Taken);
+        let mut message = management.poll_client().expect("it is for the manager");
+        let mut answer = Datagram(*message.octets);
+        answer.answer(0);
+        *message.octets = answer.0;
+        management.send(message, none, now);
+        let outgoing = management.poll_outgoing(now).expect("an answer");
+        assert_eq!(outgoing.way, Way::Port(port));
+        let pointers = [HOP_POINTER, HOP_COUNT].map(|field| outgoing.datagram.get(&field));
+        assert_eq!(pointers, [2, 2]);
+        assert_eq!(management.poll_client(), None);
     }
 }

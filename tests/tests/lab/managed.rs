@@ -21,6 +21,9 @@ use std::process::{Child, Command, Output, Stdio};
 const SMALL: &str = "tests/tests/lab/managed/small.toml";
 const FAT_TREE: &str = "topo/scenarios/pfister/case4-none.toml";
 
+/// A standby manager asks the master every half second, and takes over after two requests without an answer.
+const OPTIONS: &str = "force_log_flush TRUE\nsminfo_polling_timeout 500\npolling_retry_number 2\n";
+
 /// A managed lab.
 pub struct Managed {
     pub place: Place,
@@ -105,15 +108,25 @@ impl Managed {
 
     /// Starts OpenSM and waits until the fabric is up.
     fn manage(&self) -> Manager {
-        let log = self.place.folder.path().join("opensm.log");
-        let options = self.place.folder.path().join("opensm.conf");
-        std::fs::write(&options, "force_log_flush TRUE\n").expect("a file");
-        let [path, options] = [&log, &options].map(|file| file.display().to_string());
-        let mut command = self.command("h0", &["opensm", "-F", &options, "-f", &path]);
-        let process = command.stdout(Stdio::null()).spawn().expect("OpenSM starts");
-        let manager = Manager { process, log };
+        let manager = self.start_manager("h0");
         assert!(eventually(30.0, || manager.said("SUBNET UP")), "{}", manager.text());
         manager
+    }
+
+    fn start_manager(&self, node: &str) -> Manager {
+        let file = |ending: &str| self.place.folder.path().join(format!("opensm-{node}.{ending}"));
+        let (log, options) = (file("log"), file("conf"));
+        std::fs::write(&options, OPTIONS).expect("a file");
+        let [path, options] = [&log, &options].map(|file| file.display().to_string());
+        let mut command = self.command(node, &["opensm", "-F", &options, "-f", &path]);
+        let process = command.stdout(Stdio::null()).spawn().expect("OpenSM starts");
+        Manager { process, log }
+    }
+
+    /// The cables of the way from h1 to h3.
+    fn way(&self) -> Vec<[oracle::Port; 2]> {
+        let lids = ["h1", "h3"].map(|name| self.oracle.node(name).lid.to_string());
+        oracle::traced(&self.good(&["ibtracert", &lids[0], &lids[1]]))
     }
 
     fn record(&self) -> LabRecord {
@@ -199,4 +212,50 @@ fn every_program_of_infiniband_diags_agrees_with_the_plan() {
         lab.place.down("m");
         lab.place.assert_empty();
     }
+}
+
+/// A cut cable, a disabled port, and a manager that is killed beside another.
+#[test]
+#[ignore = "slow"]
+fn opensm_routes_around_a_cut_cable_and_a_second_opensm_takes_over() {
+    if !has_packages() {
+        return;
+    }
+    let _alone = alone();
+    let lab = Managed::up(SMALL, &[]);
+    let mut first = lab.manage();
+    let second = lab.start_manager("h2");
+    assert!(eventually(20.0, || second.said("Entering STANDBY state")), "{}", second.text());
+    let trunk = lab.way()[1];
+    let end = |guid: u64, port: u8| {
+        let node = lab.oracle.nodes.iter().find(|node| node.guid == guid).expect("a switch");
+        format!("{}:{port}", node.name)
+    };
+    let port = end(trunk[0].0, trunk[0].1);
+    lab.place.good(&["set", "link", &port, "--down"]);
+    let stopwatch = emulation::clock::Stopwatch::start();
+    let is_around = || !lab.way().contains(&trunk);
+    assert!(eventually(20.0, is_around), "{}", first.text());
+    eprintln!("a cut cable is routed around after {:.2} s", stopwatch.seconds());
+    lab.place.good(&["set", "link", &port, "--up"]);
+    let count = lab.oracle.cables.len() * 2;
+    let active = || lab.good(&["iblinkinfo"]).matches("Active/  LinkUp").count();
+    assert!(eventually(20.0, || active() == count), "{}", first.text());
+    let lid = lab.oracle.node("s0").lid.to_string();
+    lab.good(&["ibportstate", &lid, "3", "disable"]);
+    assert!(eventually(20.0, || active() == count - 2), "{}", first.text());
+    lab.good(&["ibportstate", &lid, "3", "enable"]);
+    assert!(eventually(20.0, || active() == count), "{}", first.text());
+    // The kernel ends what the killed command has started.
+    first.process.kill().expect("it runs");
+    let stopwatch = emulation::clock::Stopwatch::start();
+    assert!(eventually(30.0, || second.said("Entering MASTER state")), "{}", second.text());
+    eprintln!("the second OpenSM is master after {:.2} s", stopwatch.seconds());
+    let manager = lab.oracle.node("h2").guid + 1;
+    let is_master = || oracle::hex_after(&lab.good(&["sminfo"]), "sm guid ") == Some(manager);
+    assert!(eventually(20.0, is_master), "{}", second.text());
+    assert_eq!(active(), count);
+    drop((first, second));
+    lab.place.down("m");
+    lab.place.assert_empty();
 }
