@@ -11,7 +11,7 @@
 //!
 //! Reading order: [`message`], [`segment`], [`server`]. [`tally`] counts.
 
-use crate::config::DaemonConfig;
+use crate::config::{ClientsConfig, DaemonConfig};
 use crate::orders::{OrderReceiver, OrderSender, orders};
 use crate::privileges;
 use emulation::alarm::{Alarm, WaitSet};
@@ -20,8 +20,7 @@ use emulation::clock::monotonic_ns;
 use emulation::timer::{self, stand_back};
 use message::{Control, Data};
 use proto::device::ManagementDatagram;
-use serde::{Deserialize, Serialize};
-use server::{Action, CLIENTS_MAX, Place, Server};
+use server::{Action, CLIENTS_MAX, Place, Retry, Server};
 use std::cell::Cell;
 use std::io;
 use std::os::fd::AsFd;
@@ -55,16 +54,6 @@ const RETRY_NS: u64 = 2_000_000;
 const LOOK_NS: u64 = 1_000_000_000;
 /// The device entry of a configuration that makes a device managed.
 const MANAGEMENT: &str = "management";
-
-/// Where clients find a process.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ClientsConfig {
-    /// What the abstract names of its sockets begin with: IBSIM_SOCKNAME of clients.
-    pub socket: String,
-    /// Wall time in milliseconds after which a request without an answer is sent again; it is sent three times.
-    pub retry_ms: u64,
-}
 
 /// The open sockets, before the run starts.
 #[derive(Debug)]
@@ -146,9 +135,12 @@ impl ClientServer {
         let (delivered_in, delivered) = sync_channel(DELIVERED_MAX);
         let over = Arc::new(AtomicBool::new(false));
         let user = nix::unistd::geteuid().as_raw();
-        let ClientsConfig { socket, retry_ms } = &sockets.config;
-        let (retry_ns, places) = (retry_ms.saturating_mul(1_000_000), places(config));
-        let server = Server::new(socket, user, retry_ns, places, Arc::clone(&tally));
+        let ClientsConfig { socket, retry_ms, general_retry_ms } = &sockets.config;
+        let retry = Retry {
+            subnet_ns: retry_ms.saturating_mul(1_000_000),
+            general_ns: general_retry_ms.saturating_mul(1_000_000),
+        };
+        let server = Server::new(socket, user, retry, places(config), Arc::clone(&tally));
         let sources = [alarm.as_fd(), sockets.control.as_fd()];
         let sources = sources.into_iter().chain(sockets.data.iter().map(AsFd::as_fd));
         let set = WaitSet::of(sources)?;

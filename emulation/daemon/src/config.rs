@@ -1,6 +1,5 @@
 //! The configuration of a daemon: one TOML file a process.
 
-use crate::clients::ClientsConfig;
 use crate::error::{BoxedError, Context, DaemonError};
 use crate::token::Token;
 use capture::part::Part;
@@ -50,6 +49,18 @@ pub struct TcpConfig {
     pub name: Option<String>,
     /// The token that clients must show.
     pub token: Token,
+}
+
+/// Where programs that manage the fabric find a process.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClientsConfig {
+    /// What the abstract names of its sockets begin with: IBSIM_SOCKNAME of clients.
+    pub socket: String,
+    /// Wall time in milliseconds after which a request on VL15 without an answer is sent again; it is sent three times.
+    pub retry_ms: u64,
+    /// The same of a request on QP1, which waits for credits as data do.
+    pub general_retry_ms: u64,
 }
 
 /// One daemon process.

@@ -29,8 +29,7 @@ mod session;
 mod sockets;
 pub mod token;
 
-pub use clients::ClientsConfig;
-pub use config::{AdminConfig, DaemonConfig, PortInterface, TcpConfig};
+pub use config::{AdminConfig, ClientsConfig, DaemonConfig, PortInterface, TcpConfig};
 pub use error::{BoxedError, DaemonError, with_sources};
 
 use arguments::Arguments;

@@ -66,6 +66,16 @@ struct WorkerLink {
     clients: Option<WorkerEnd>,
 }
 
+impl WorkerLink {
+    fn new(
+        stop: Arc<AtomicBool>,
+        events: SyncSender<SessionEvent>,
+        clock_changes: Receiver<ClockChange>,
+    ) -> WorkerLink {
+        WorkerLink { stop, events, clock_changes, orders_in: None, clients: None }
+    }
+}
+
 impl Supervisor for WorkerLink {
     fn stop_requested(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
@@ -201,8 +211,7 @@ fn converse(
                 let (hosted, clock_changes) =
                     idle.take().ok_or_else(|| out_of_order("a second start"))?;
                 let (stop, events) = (Arc::clone(&stop), sender.clone());
-                let link =
-                    WorkerLink { stop, events, clock_changes, orders_in: None, clients: None };
+                let link = WorkerLink::new(stop, events, clock_changes);
                 let clock = Clock::new(origin_ns, dilation);
                 _servers = Some(launch(hosted, &Start { epoch, clock, peers, secret }, link)?);
                 continue;

@@ -11,10 +11,10 @@ use super::tally::Tally;
 use emulation::cable::abstract_socket::Sender;
 use emulation::driver::orders::Order;
 use management::Datagram;
-use management::datagram::{TRANSACTION, method};
+use management::datagram::{SUBNET_DIRECTED, SUBNET_LID_ROUTED, TRANSACTION, method};
 use proto::device::ManagementDatagram;
 use proto::ids::{Lid, QueuePairNumber};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 /// Clients at once.
@@ -54,6 +54,24 @@ impl Place {
         guid.is_some_and(|guid| guid == self.guid || guid == self.port_guid())
             || name == self.name
             || name == with_port()
+    }
+}
+
+/// Wall time until a request without an answer is sent again.
+#[derive(Clone, Copy, Debug)]
+pub struct Retry {
+    /// On VL15, which has no credits.
+    pub subnet_ns: u64,
+    /// On QP1, whose packets wait for credits as data do.
+    pub general_ns: u64,
+}
+
+impl Retry {
+    fn of(&self, message: &ManagementDatagram) -> u64 {
+        match message.octets[1] {
+            SUBNET_LID_ROUTED | SUBNET_DIRECTED => self.subnet_ns,
+            _ => self.general_ns,
+        }
     }
 }
 
@@ -107,15 +125,14 @@ struct Waiting {
 pub struct Server {
     base: String,
     user: u32,
-    retry_ns: u64,
+    retry: Retry,
     places: Vec<Place>,
     clients: Vec<Option<Client>>,
     /// The slot that is tried first.
     next: usize,
     questions: u32,
     waiting: BTreeMap<Key, Waiting>,
-    /// In the order of their instants, since all wait equally long.
-    due: VecDeque<(u64, Key)>,
+    due: BTreeSet<(u64, Key)>,
     actions: VecDeque<Action>,
     tally: Arc<Tally>,
 }
@@ -130,20 +147,20 @@ impl Server {
     pub fn new(
         base: &str,
         user: u32,
-        retry_ns: u64,
+        retry: Retry,
         places: Vec<Place>,
         tally: Arc<Tally>,
     ) -> Server {
         Server {
             base: base.to_owned(),
             user,
-            retry_ns,
+            retry,
             places,
             clients: std::iter::repeat_with(|| None).take(CLIENTS_MAX).collect(),
             next: 0,
             questions: 0,
             waiting: BTreeMap::new(),
-            due: VecDeque::new(),
+            due: BTreeSet::new(),
             actions: VecDeque::new(),
             tally,
         }
@@ -174,11 +191,11 @@ impl Server {
         message: &ManagementDatagram,
         now_ns: u64,
     ) {
-        let due_ns = now_ns + self.retry_ns;
+        let due_ns = now_ns + self.retry.of(message);
         let (message, sendings_left) = (message.clone(), SENDINGS - 1);
         let waiting = Waiting { client, subject, message, due_ns, sendings_left };
         let before = self.waiting.insert(key, waiting);
-        self.due.push_back((due_ns, key));
+        self.due.insert((due_ns, key));
         self.count_waiting(client, 1);
         before.iter().for_each(|before| self.count_waiting(before.client, -1));
     }
@@ -334,19 +351,22 @@ impl Server {
 
     /// When [`Server::timeout`] is needed next.
     pub fn due_ns(&self) -> u64 {
-        self.due.front().map_or(u64::MAX, |(due_ns, _)| *due_ns)
+        self.due.first().map_or(u64::MAX, |(due_ns, _)| *due_ns)
     }
 
     /// Repeats or returns requests that have waited long enough.
     pub fn timeout(&mut self, now_ns: u64) {
-        while let Some((due_ns, key)) = self.due.pop_front_if(|(due_ns, _)| *due_ns <= now_ns) {
+        while let Some((due_ns, key)) =
+            self.due.first().copied().filter(|(due_ns, _)| *due_ns <= now_ns)
+        {
+            self.due.pop_first();
             let Some(waiting) = self.waiting.get_mut(&key).filter(|it| it.due_ns == due_ns) else {
                 continue;
             };
             if waiting.sendings_left > 0 {
                 waiting.sendings_left -= 1;
-                waiting.due_ns = now_ns + self.retry_ns;
-                self.due.push_back((waiting.due_ns, key));
+                waiting.due_ns = now_ns + self.retry.of(&waiting.message);
+                self.due.insert((waiting.due_ns, key));
                 let (client, message) = (waiting.client, waiting.message.clone());
                 self.tally.repeated.add();
                 self.order(client, message);

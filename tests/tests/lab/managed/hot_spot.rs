@@ -11,6 +11,8 @@ const FRAME_PS: u64 = 2_078_000;
 const LINE: f64 = 8e9;
 /// Entries of a congestion control table in one attribute.
 const BLOCK: usize = 64;
+/// Milliseconds that a program waits for an answer: datagrams of QP1 wait in the congestion tree as data do.
+const PATIENCE: &str = "60000";
 /// Delay at the last of 128 entries, in frame times: 1/32 of the line.
 const DELAY_MAX: usize = 31;
 
@@ -45,7 +47,7 @@ fn share(lab: &Managed, frames: u64) -> f64 {
 /// The ticks in which the adapters' ports had data and no credit.
 fn waits(lab: &Managed) -> u64 {
     let wait = |node: &super::oracle::Node| {
-        let said = lab.good(&["perfquery", &node.lid.to_string(), "1"]);
+        let said = lab.good(&["perfquery", "-t", PATIENCE, &node.lid.to_string(), "1"]);
         field(&said, "PortXmitWait").parse::<u64>().expect("a number")
     };
     lab.oracle.nics().take(4).map(wait).sum()
@@ -55,7 +57,18 @@ fn waits(lab: &Managed) -> u64 {
 fn configure(lab: &Managed) {
     for switch in lab.oracle.switches() {
         let lid = switch.lid.to_string();
-        let words = ["ibccconfig", "SwitchCongestionSetting", &lid, "0x1F", "0x0", "0x0", "1", "0"];
+        let words = [
+            "ibccconfig",
+            "-t",
+            PATIENCE,
+            "SwitchCongestionSetting",
+            &lid,
+            "0x1F",
+            "0x0",
+            "0x0",
+            "1",
+            "0",
+        ];
         lab.good(&[&words[..], &["0", "0:0", "0"]].concat());
     }
     // With shift 3 the number counts eighths of a frame time.
@@ -68,14 +81,28 @@ fn configure(lab: &Managed) {
         for block in 0..2 {
             let limit = (BLOCK * (block + 1) - 1).to_string();
             let entries: Vec<String> = (block * BLOCK..(block + 1) * BLOCK).map(entry).collect();
-            let words = [&["ibccconfig", "CongestionControlTable"][..], &[&lid, &limit]].concat();
+            let words =
+                [&["ibccconfig", "-t", PATIENCE, "CongestionControlTable"][..], &[&lid, &limit]]
+                    .concat();
             let block = block.to_string();
             let entries = entries.iter().map(String::as_str);
             let words: Vec<&str> =
                 words.into_iter().chain([block.as_str()]).chain(entries).collect();
             lab.good(&words);
         }
-        let words = ["ibccconfig", "CACongestionSetting", &lid, "0", "0x1", "31", "5", "0", "0"];
+        let words = [
+            "ibccconfig",
+            "-t",
+            PATIENCE,
+            "CACongestionSetting",
+            &lid,
+            "0",
+            "0x1",
+            "31",
+            "5",
+            "0",
+            "0",
+        ];
         lab.good(&words);
     }
 }

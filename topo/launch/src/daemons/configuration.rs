@@ -56,17 +56,25 @@ pub(crate) fn daemon_config(
     })
 }
 
-/// Wall time before a request of a program beside a device is sent again: a base, and full frames on the line.
+/// Wall time before a request of a program beside a device is sent again: a base, and full frames on the line; more of
+/// them on QP1, where a request waits as data do.
 const RETRY_MS: u64 = 200;
 const RETRY_FRAMES: u64 = 200;
+const GENERAL_RETRY_FRAMES: u64 = 4_000;
 
 /// Where programs that manage the fabric find a process, if they are to manage it.
 fn clients(job: &Job<'_>, process: usize) -> Option<ClientsConfig> {
     let frames = job.lab.fabric.wiring.links.iter().map(|link| link.frame_time.as_ps());
-    let frames_ps = u128::from(frames.max().unwrap_or_default() * RETRY_FRAMES);
-    let frames_ms = frames_ps * u128::from(job.dilation) / 1_000_000_000;
-    let retry_ms = RETRY_MS.saturating_add(u64::try_from(frames_ms).unwrap_or(u64::MAX));
-    clients_socket(job, process).map(|socket| ClientsConfig { socket, retry_ms })
+    let frame_ps = u128::from(frames.max().unwrap_or_default()) * u128::from(job.dilation);
+    let retry_ms = |frames: u64| {
+        let more = frame_ps.saturating_mul(frames.into()) / 1_000_000_000;
+        RETRY_MS.saturating_add(u64::try_from(more).unwrap_or(u64::MAX))
+    };
+    clients_socket(job, process).map(|socket| ClientsConfig {
+        socket,
+        retry_ms: retry_ms(RETRY_FRAMES),
+        general_retry_ms: retry_ms(GENERAL_RETRY_FRAMES),
+    })
 }
 
 /// What the names of the sockets for programs begin with, in a managed fabric.

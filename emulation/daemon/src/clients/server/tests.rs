@@ -5,7 +5,7 @@ use crate::clients::message::kind;
 use management::attribute::subnet::sm_info;
 use management::datagram::{ADMINISTRATION, CONGESTION, SUBNET_DIRECTED, SUBNET_LID_ROUTED};
 
-const RETRY_NS: u64 = 200;
+const RETRY: Retry = Retry { subnet_ns: 200, general_ns: 500 };
 const USER: u32 = 1000;
 
 struct Rig {
@@ -18,7 +18,7 @@ fn rig() -> Rig {
     let place = |device, name: &str, guid| Place { device, name: name.to_owned(), guid, port: 1 };
     let switch = Place { port: 0, ..place(4, "s1", 0x30) };
     let places = vec![place(0, "h1", 0x10), place(3, "h2", 0x20), switch];
-    Rig { server: Server::new("b", USER, RETRY_NS, places, Arc::clone(&tally)), tally }
+    Rig { server: Server::new("b", USER, RETRY, places, Arc::clone(&tally)), tally }
 }
 
 fn sender(name: String) -> Sender {
@@ -178,7 +178,7 @@ fn an_answer_goes_to_the_client_that_waits_for_it_and_to_no_other() {
 fn a_request_is_sent_three_times_and_returned_as_timed_out() {
     let mut rig = rig();
     let slot = rig.connected(5, "h2");
-    let asked = get(CONGESTION, 0x11, 4);
+    let asked = get(SUBNET_LID_ROUTED, 0x11, 4);
     rig.write(slot, 5, &asked, 10);
     let first = rig.sent().expect("an order");
     for now_ns in [209, 210, 409, 410, 609] {
@@ -196,6 +196,18 @@ fn a_request_is_sent_three_times_and_returned_as_timed_out() {
     let counts = rig.tally.read();
     assert_eq!((counts.repeated, counts.expired, counts.unasked), (2, 1, 1));
     assert_eq!(rig.server.due_ns(), u64::MAX);
+    // Others wait longer, and end in the order of their instants.
+    rig.write(slot, 5, &get(CONGESTION, 0x11, 5), 620);
+    rig.write(slot, 5, &asked, 620);
+    assert_eq!((rig.sent().is_some(), rig.sent().is_some()), (true, true));
+    rig.server.timeout(820);
+    rig.server.timeout(1_020);
+    assert_eq!((rig.sent().is_some(), rig.sent().is_some(), rig.sent()), (true, true, None));
+    rig.server.timeout(1_220);
+    assert_eq!((rig.sent().is_some(), rig.read(slot).len()), (true, 1));
+    rig.server.timeout(1_720);
+    rig.server.timeout(2_220);
+    assert_eq!((rig.sent().is_some(), rig.read(slot).len()), (true, 1));
     // What has no answer does not wait for one.
     let trap = Datagram::request(SUBNET_LID_ROUTED, method::TRAP_REPRESS, 2, 0, 4);
     rig.write(slot, 5, &data(trap), 700);
@@ -287,7 +299,7 @@ fn an_answer_of_subnet_administration_keeps_its_length_over_the_fabric() {
     let read = rig.read(client);
     assert_eq!(read.iter().map(|read| read.length).collect::<Vec<_>>(), [120]);
     // The segment is repeated until it is acknowledged, and acknowledged again.
-    rig.server.timeout(200);
+    rig.server.timeout(500);
     assert_eq!(rig.sent(), Some((0, segment.clone())));
     rig.server.receive(3, &segment);
     assert!(rig.sent().is_some() && rig.read(client).is_empty());
