@@ -105,7 +105,7 @@ enum Key {
 #[derive(Debug)]
 enum Subject {
     /// A request of a client.
-    Request(Data),
+    Request(Box<Data>),
     /// An answer of a client that the far end acknowledges.
     Segment,
     /// A request on the control socket.
@@ -237,7 +237,7 @@ impl Server {
             datagram.set(&TRANSACTION, transaction);
             if has_answer(datagram.method()) {
                 let key_of = Key::Request { class: datagram.class(), transaction };
-                key = Some((key_of, Subject::Request(data.clone())));
+                key = Some((key_of, Subject::Request(Box::new(data.clone()))));
             }
         }
         let message = message_of(&data.datagram, data.destination, data.pair);
@@ -377,7 +377,7 @@ impl Server {
             match (subject, &self.clients[client]) {
                 (Subject::Request(data), _) => {
                     let (source, source_pair) = (data.destination, data.pair);
-                    self.deliver(client, &Data { source, source_pair, status: TIMED_OUT, ..data });
+                    self.deliver(client, &Data { source, source_pair, status: TIMED_OUT, ..*data });
                 }
                 (Subject::Question(request), Some(one)) => self.answer(one.id, request.refused()),
                 _ => {}

@@ -129,6 +129,7 @@ fn a_hot_spot_is_cured_by_ibccconfig() {
     eprintln!(
         "cold ports {before:.3} before, {after:.3} after; set within {took} frame times; PortXmitWait {waits:?}"
     );
+    assert!(waits[2] - waits[1] < waits[1] - waits[0], "ports still wait for credits");
     assert!((0.25..0.40).contains(&before), "{before}");
     assert!(after >= 0.80, "{after}");
     drop(manager);

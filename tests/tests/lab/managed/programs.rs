@@ -100,7 +100,7 @@ pub const PROGRAMS: &[Program] = &[
         assert_eq!(hex(said, "Guid"), switch);
         assert_eq!(field(said, "LocalPort"), port.to_string());
     }),
-    program("smpquery -c nodeinfo @s0 1", |lab, said| {
+    program("smpquery -c nodeinfo @s0 0,1", |lab, said| {
         let far = lab.oracle.far((lab.oracle.node("s0").guid, 1));
         assert_eq!(
             (hex(said, "Guid"), field(said, "LocalPort")),
