@@ -10,7 +10,8 @@
 //! beside the virtual clock and live daemons: it is a [`testbed::Bed`] on the wall clock. [`switch`] and [`nic`] hold the
 //! cases. [`suite`] runs them, and [`statement`] writes and compares what came out.
 //!
-//! A case judges frames and completions alone. It reads no counter of the device, so it asks the same of any make.
+//! A case judges frames and completions alone. It reads no counter of the device, so it asks the same of any make. A fault
+//! stands only where tester and device kept time ([`pace`]).
 
 pub mod agent;
 pub mod device;
@@ -18,6 +19,7 @@ pub mod file;
 pub mod hooks;
 pub mod line;
 pub mod nic;
+pub mod pace;
 pub mod register;
 pub mod statement;
 pub mod suite;

@@ -3,6 +3,7 @@
 //! It is a [`Bed`] for scripts, as the bench of the virtual clock and the tester of live daemons are. An instant is the
 //! wall time since the case began.
 
+use super::pace::Pace;
 use super::verdict::{Check, Fault};
 use bytes::BytesMut;
 use capture::pcapng::{self, Interface, LinkType, Packet};
@@ -87,6 +88,8 @@ pub struct Line {
     log: Vec<Logged>,
     /// Frames that the sockets could not hand on: cut, or unfinished.
     pub unreadable: u64,
+    /// Whether tester and device keep time.
+    pub pace: Pace,
     began_ns: u64,
     /// The longest time of a case.
     limit: Duration,
@@ -99,7 +102,8 @@ impl Line {
         let (seen, log) = (Vec::new(), Vec::new());
         let began_ns = monotonic_ns();
         let room = ReceiveBuffers::default();
-        Line { sockets, room, seen, log, unreadable: 0, began_ns, limit, failed: None }
+        let pace = Pace::default();
+        Line { sockets, room, seen, log, unreadable: 0, pace, began_ns, limit, failed: None }
     }
 
     /// How many ports the device has.
@@ -107,8 +111,14 @@ impl Line {
         self.sockets.len() as u8
     }
 
-    /// Begins a case: what is on the way belongs to the one before.
+    /// Begins an attempt.
     pub fn begin(&mut self) {
+        self.forget();
+        self.pace = Pace::default();
+    }
+
+    /// Begins a case: what is on the way belongs to what was before.
+    pub fn forget(&mut self) {
         self.failed = None;
         // A device that floods would keep this busy for ever.
         for _ in 0..64 {
@@ -182,7 +192,7 @@ impl Line {
                         return Err(Fault::fail(format!("port {port} takes no frame any more")));
                     }
                     self.poll()?;
-                    timer::wait(None, monotonic_ns() + TURN_NS);
+                    self.sleep(TURN_NS);
                 }
                 Err(error) => return Err(Fault::fail(format!("port {port} is gone: {error}"))),
             }
@@ -207,8 +217,14 @@ impl Line {
                 return Ok(false);
             }
             let left = until.since(self.now()).as_ps() / 1_000;
-            timer::wait(None, monotonic_ns() + left.min(TURN_NS));
+            self.sleep(left.min(TURN_NS));
         }
+    }
+
+    fn sleep(&mut self, nanoseconds: u64) {
+        let due = monotonic_ns() + nanoseconds;
+        timer::wait(None, due);
+        self.pace.woke(Duration::from_ns(monotonic_ns().saturating_sub(due)));
     }
 
     /// Follows `script`, and reads until `stop`.

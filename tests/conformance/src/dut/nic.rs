@@ -16,6 +16,7 @@ mod grammar;
 mod hostile;
 mod impairments;
 mod memory;
+mod neighbour;
 mod pair;
 mod receive;
 mod sequence;
@@ -26,12 +27,12 @@ use super::file::DutFile;
 use super::line::Line;
 use super::verdict::{Check, Fault};
 use bytes::BytesMut;
+use neighbour::Neighbour;
 use proto::frame::{Frame, FrameKind};
 use proto::ids::{Dscp, Ecn, MacAddress, Psn, QueuePairNumber};
 use proto::units::{Duration, Instant};
-use proto::wire::ethernet::{Envelope, ethertype};
 use proto::wire::infiniband::{Bth, ExtendedHeaders, Opcode};
-use proto::wire::internet::{Arp, ArpOperation, Ipv4, Udp};
+use proto::wire::internet::{Ipv4, Udp};
 use proto::wire::roce::{self, NetworkHeaders, PacketBuilder};
 use std::net::Ipv4Addr;
 use verbs::client::ClientError;
@@ -58,6 +59,9 @@ pub const SCRIPTS: &[Scripts] = &[
 const OWN_MAC: MacAddress = MacAddress::from_number(0x02f0_0000_0001);
 /// The tester's UDP source port.
 const SOURCE_PORT: u16 = 0xc123;
+
+/// Quiet times that are waited for a device that answers echoes late.
+const LATE_ECHOES: u32 = 5;
 
 /// A packet that the tester sends.
 #[derive(Clone, Debug)]
@@ -102,8 +106,7 @@ pub struct Nic<'a> {
     case: u16,
     /// Queue pairs made in this case.
     pairs: u32,
-    /// Frames before this one have been looked at for ARP.
-    answered: usize,
+    neighbour: Neighbour,
 }
 
 impl<'a> Nic<'a> {
@@ -117,10 +120,9 @@ impl<'a> Nic<'a> {
         agent: &'a Agent,
         case: u16,
     ) -> Check<Nic<'a>> {
-        let station =
-            file.station.ok_or_else(|| Fault::unclear("the DUT file has no addresses"))?;
-        let (mac, address) = station;
-        let mut nic = Nic { file, line, agent, mac, address, case, pairs: 0, answered: 0 };
+        let (mac, address) = station(file)?;
+        let neighbour = Neighbour::new((mac, address), file.peer);
+        let mut nic = Nic { file, line, agent, mac, address, case, pairs: 0, neighbour };
         nic.agent(|client| client.clear())?;
         Ok(nic)
     }
@@ -133,16 +135,15 @@ impl<'a> Nic<'a> {
         &mut self,
         work: impl FnOnce(&mut super::agent::AnyClient) -> Result<T, ClientError> + Send + 'static,
     ) -> Check<T> {
-        let Nic { line, agent, mac, answered, file, .. } = self;
-        let (mac, peer) = (*mac, file.peer);
+        let Nic { line, agent, neighbour, .. } = self;
         agent.ask(work, || {
             let until = line.now() + Duration::from_us(300);
             line.wait(until, |_| false)?;
-            answer_arp(line, answered, mac, peer)
+            neighbour.listen(line)
         })
     }
 
-    /// Reads for so long and answers ARP, or until `enough` holds of the packets of the device.
+    /// Reads for so long, or until `enough` holds of the packets of the device. Meanwhile the tester is a neighbour.
     fn wait(
         &mut self,
         time: Duration,
@@ -154,7 +155,7 @@ impl<'a> Nic<'a> {
             let step = (self.line.now() + Duration::from_us(1_000)).min(until);
             let before = self.line.seen.len();
             self.line.wait(step, |seen| seen.len() > before)?;
-            answer_arp(self.line, &mut self.answered, self.mac, self.file.peer)?;
+            self.neighbour.turn(self.line)?;
             let got = self.got(from);
             if enough(&got) || self.line.now() >= until {
                 return Ok(got);
@@ -180,7 +181,15 @@ impl<'a> Nic<'a> {
         if count > 0 {
             self.wait(self.file.tolerance.patience, |got| got.len() >= count, mark)?;
         }
-        self.wait(self.file.tolerance.quiet, |_| false, mark)
+        // While the device answers echoes late, it may have more to say.
+        for _ in 0..LATE_ECHOES {
+            self.wait(self.file.tolerance.quiet, |_| false, mark)?;
+            let echo = self.neighbour.echo(self.line, self.file.tolerance.patience)?;
+            if echo.is_none_or(|took| took <= self.file.tolerance.quiet) {
+                break;
+            }
+        }
+        Ok(self.got(mark))
     }
 
     /// Waits until `count` packets have come since `mark`, and no longer.
@@ -242,6 +251,18 @@ impl<'a> Nic<'a> {
     }
 }
 
+fn station(file: &DutFile) -> Check<(MacAddress, Ipv4Addr)> {
+    file.station.ok_or_else(|| Fault::unclear("the DUT file has no addresses"))
+}
+
+/// Asks the device for its address. Returns how long its answer takes; none if none comes within `patience`.
+///
+/// # Errors
+/// Those of the line.
+pub fn echo(file: &DutFile, line: &mut Line, patience: Duration) -> Check<Option<Duration>> {
+    Neighbour::new(station(file)?, file.peer).echo(line, patience)
+}
+
 /// A packet to a queue pair, for the default partition.
 pub fn packet(to: QueuePairNumber, opcode: Opcode, psn: Psn) -> Packet {
     let bth = Bth { migration_request: true, ..Bth::new(opcode, to, psn) };
@@ -260,27 +281,4 @@ fn parse(frame: &Frame, at: Instant) -> Option<Got> {
         payload: packet.transport.payload.to_vec(),
         octets: frame.octets.clone(),
     })
-}
-
-/// Answers questions for the tester's address.
-fn answer_arp(line: &mut Line, answered: &mut usize, mac: MacAddress, own: Ipv4Addr) -> Check<()> {
-    let header = Envelope::untagged(mac, OWN_MAC, ethertype::ARP);
-    let at = header.octets_len();
-    while *answered < line.seen.len() {
-        let octets = &line.seen[*answered].frame.octets;
-        *answered += 1;
-        if octets.get(12..14) != Some(&ethertype::ARP.to_be_bytes()[..]) {
-            continue;
-        }
-        let Ok(question) = Arp::parse(&octets[at..]) else { continue };
-        if question.operation == ArpOperation::Request && question.target_protocol == own {
-            let asker = (question.sender_hardware, question.sender_protocol);
-            let reply = Arp::new(ArpOperation::Reply, (OWN_MAC, own), asker);
-            let mut answer = BytesMut::zeroed(60);
-            header.emit(&mut answer);
-            reply.emit(&mut answer[at..]);
-            line.send(1, &answer)?;
-        }
-    }
-    Ok(())
 }

@@ -35,6 +35,9 @@ pub struct Case {
     /// What a device must claim to be asked; without it, it is NOT-IMPLEMENTED.
     #[serde(default)]
     pub needs: Vec<String>,
+    /// Whether its script compares times of the device with the clause.
+    #[serde(default)]
+    pub timed: bool,
 }
 
 /// What a case does.

@@ -1,20 +1,24 @@
 //! Runs the cases with one device, one after the other. A device that dies is started again; nothing ends the suite.
 
 use super::device::Device;
-use super::file::DutFile;
+use super::file::{DutFile, DutKind};
 use super::hooks::Hooks;
-use super::nic::Nic;
+use super::nic::{self, Nic};
 use super::register::{Case, Script, script};
-use super::switch::Switch;
+use super::switch::{Switch, liveness};
 use super::verdict::{Check, Fault, Outcome, Verdict};
 use emulation::clock::Stopwatch;
+use emulation::timer;
+use proto::units::Duration;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 /// A device that has died so often is not started again.
 const STARTS_MAX: u32 = 5;
 /// An inconclusive case is run again, but not more often than this.
-const REPEATS_MAX: u32 = 2;
+const REPEATS_MAX: u32 = 4;
+/// Patiences that a device may take until it forwards, or answers.
+const SETTLES: u64 = 5;
 
 /// A suite for one device.
 pub struct Suite<'a> {
@@ -46,7 +50,7 @@ impl<'a> Suite<'a> {
         let (of_host, of_vm): (Vec<_>, Vec<_>) =
             file.hooks.iter().cloned().partition(|hook| hook.place.word() == "host");
         let hooks = Hooks::run(&of_host, allow_hooks, None, report)?;
-        let device = Device::start(file, report)?;
+        let mut device = Device::start(file, report)?;
         if !of_vm.is_empty() {
             let machine = device.machine();
             Hooks::run(&of_vm, allow_hooks, machine, report)?;
@@ -55,6 +59,9 @@ impl<'a> Suite<'a> {
             std::fs::create_dir_all(folder)
                 .map_err(|error| format!("{}: {error}", folder.display()))?;
         }
+        // After the device, which would inherit it.
+        timer::prepare_thread(true);
+        settle(file, &mut device, report);
         let build = device.described();
         let evidence = evidence.map(Path::to_owned);
         let device = Some(device);
@@ -71,7 +78,9 @@ impl<'a> Suite<'a> {
                 Ok(observed) => (Verdict::Pass, observed),
                 Err(Fault { verdict, observed }) => (verdict, observed),
             };
-            if verdict != Verdict::Inconclusive || repeats == REPEATS_MAX {
+            // A case that lasts as long as it may is tried three times.
+            let is_over = watch.seconds() > self.file.tolerance.case.as_ps() as f64 * 2e-12;
+            if verdict != Verdict::Inconclusive || repeats == REPEATS_MAX || is_over {
                 break (verdict, observed);
             }
             repeats += 1;
@@ -103,6 +112,9 @@ impl<'a> Suite<'a> {
         let begun = self.begun;
         let device = self.device()?;
         device.line.begin();
+        // What it finds is in the pace of the line.
+        let _ = echo(file, device);
+        device.line.forget();
         let run = AssertUnwindSafe(|| match script {
             Script::Switch(script) => script(&mut Switch::new(file, &mut device.line, begun)),
             Script::Nic(script) => match &device.agent {
@@ -113,7 +125,15 @@ impl<'a> Suite<'a> {
         let found = catch_unwind(run);
         let found = found.unwrap_or_else(|_| Err(Fault::unclear("the tester panicked")));
         match device.is_alive() {
-            Ok(()) => found,
+            Ok(()) => found.map_err(|fault| {
+                let has_excuse = matches!(fault.verdict, Verdict::Fail | Verdict::Deviation);
+                let _ = has_excuse.then(|| echo(file, device));
+                let excuse = device.line.pace.excuse(case.timed, &file.tolerance);
+                match excuse.filter(|_| has_excuse) {
+                    Some(why) => Fault::unclear(format!("{}, but {why}", fault.observed)),
+                    None => fault,
+                }
+            }),
             Err(why) => {
                 (self.report)(&format!("the device has ended in {}: {why}", case.id));
                 Err(Fault::fail(format!("the device has ended: {why}")))
@@ -131,7 +151,9 @@ impl<'a> Suite<'a> {
             self.starts += 1;
             self.device = None;
             let started = Device::start(self.file, self.report);
-            self.device = Some(started.map_err(|why| Fault::unclear(format!("no device: {why}")))?);
+            let mut device = started.map_err(|why| Fault::unclear(format!("no device: {why}")))?;
+            settle(self.file, &mut device, self.report);
+            self.device = Some(device);
         }
         self.device.as_mut().ok_or_else(|| Fault::unclear("no device"))
     }
@@ -148,5 +170,44 @@ impl<'a> Suite<'a> {
                 None
             }
         }
+    }
+}
+
+/// Asks the device for a sign of life.
+fn echo(file: &DutFile, device: &mut Device) -> Check<Option<Duration>> {
+    match file.dut.kind {
+        DutKind::Switch => liveness::echo(file, &mut device.line, file.tolerance.patience),
+        DutKind::Nic => nic::echo(file, &mut device.line, file.tolerance.patience),
+    }
+}
+
+/// Waits until frames pass between the ports of a switch, or a NIC answers: ports need a carrier first, and some switches
+/// listen before they forward. Says so if that does not happen; the cases will show what is missing.
+fn settle(file: &DutFile, device: &mut Device, report: &mut dyn FnMut(&str)) {
+    let limit = file.tolerance.patience * SETTLES;
+    let name = &file.dut.name;
+    let line = &mut device.line;
+    line.begin();
+    let found = match file.dut.kind {
+        DutKind::Switch => liveness::ready(file, line, limit).map(|missing| {
+            let pairs: Vec<String> =
+                missing.iter().map(|(from, to)| format!("{from} to {to}")).collect();
+            (!pairs.is_empty()).then(|| format!("no frame passes from port {}", pairs.join(", ")))
+        }),
+        DutKind::Nic => {
+            let answer = (0..SETTLES)
+                .find_map(|_| nic::echo(file, line, file.tolerance.patience).transpose());
+            answer.transpose().map(|took| match took {
+                Some(_) => None,
+                None => Some("it does not answer ARP".to_owned()),
+            })
+        }
+    };
+    match found {
+        Ok(None) => {}
+        Ok(Some(why)) => {
+            report(&format!("{name}: {why} within {} s", limit.as_ps() / 1_000_000_000_000));
+        }
+        Err(fault) => report(&format!("{name}: {}", fault.observed)),
     }
 }

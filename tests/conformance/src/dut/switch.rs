@@ -7,6 +7,7 @@ mod flow_control;
 mod forwarding;
 mod hostile;
 mod integrity;
+pub mod liveness;
 mod reserved;
 
 use super::file::DutFile;
