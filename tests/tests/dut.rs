@@ -9,6 +9,9 @@ mod hostile;
 #[path = "live/laboratory.rs"]
 #[allow(dead_code, reason = "the tests of live.rs use more of it")]
 mod laboratory;
+#[path = "live/ledger.rs"]
+#[allow(dead_code, reason = "the tests of mutants.rs use more of it")]
+mod ledger;
 #[path = "live/objects.rs"]
 #[allow(dead_code, reason = "the tests of netns.rs use more of it")]
 mod objects;
@@ -17,6 +20,8 @@ mod objects;
 mod place;
 #[path = "dut/played.rs"]
 mod played;
+#[path = "dut/stability.rs"]
+mod stability;
 
 use conformance::dut::statement::Statement;
 use conformance::dut::verdict::Verdict;
@@ -84,6 +89,20 @@ fn our_nic_conforms_in_every_group() {
     let statement = check(&place, &dut("ours-nicd"), &[]);
     assert_conforms(&statement, &[]);
     assert!(with(&statement, Verdict::Pass).len() >= 90, "{}", statement.totals());
+}
+
+#[test]
+#[ignore = "slow: half an hour; goes on where it was stopped"]
+fn stability_beside_a_busy_core() {
+    let _alone = alone();
+    stability::measure("stability-busy", true, 5);
+}
+
+#[test]
+#[ignore = "slow: half an hour; goes on where it was stopped"]
+fn stability_on_a_quiet_host() {
+    let _alone = alone();
+    stability::measure("stability-quiet", false, 1);
 }
 
 #[test]
