@@ -1,0 +1,313 @@
+//! The cases for devices under test are tested: by devices with one fault each.
+//!
+//! Faults written by hand before the cases are in `tests/conformance/faults.toml`. A relay before our switch makes those of
+//! switches, a build of nicd from a scratch copy (`mutants/edits.toml`) and a relay before soft-RoCE make those of NICs.
+//! `mutants/drawn.toml` has mutants that were drawn by a seed. `PAUSEBED_LEDGER` names the folder of the ledger, by which the
+//! builds of drawn mutants go on where they were stopped.
+
+#![expect(clippy::disallowed_methods, reason = "these tests build and start programs")]
+
+#[path = "mutants/adapters.rs"]
+mod adapters;
+#[path = "mutants/drawing.rs"]
+mod drawing;
+#[path = "live/hostile.rs"]
+#[allow(dead_code, reason = "laboratory.rs asks it for the ports of daemons")]
+mod hostile;
+#[path = "live/laboratory.rs"]
+#[allow(dead_code, reason = "the tests of live.rs use more of it")]
+mod laboratory;
+#[path = "live/ledger.rs"]
+#[allow(dead_code, reason = "the tests of live.rs use more of it")]
+mod ledger;
+#[path = "lab/place.rs"]
+#[allow(dead_code, reason = "the tests of lab.rs use more of it")]
+mod place;
+#[path = "mutants/relay.rs"]
+mod relay;
+#[path = "mutants/scratch.rs"]
+mod scratch;
+#[path = "mutants/switches.rs"]
+mod switches;
+
+use conformance::dut::file::{DutFile, DutKind, Reach};
+use conformance::dut::register::choose;
+use conformance::dut::statement::Statement;
+use conformance::dut::suite::Suite;
+use conformance::dut::verdict::{Outcome, Verdict};
+use host::image::Image;
+use host::vm::{Qemu, Vm, VmSpec};
+use laboratory::{alone, in_repository};
+use ledger::Ledger;
+use place::Place;
+use relay::{Editor, Relay, unaltered};
+use scratch::{Drawn, Scratch};
+use serde::Deserialize;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// A row of `faults.toml`.
+#[derive(Deserialize)]
+struct Fault {
+    name: String,
+    case: String,
+}
+
+#[derive(Deserialize)]
+struct Faults {
+    fault: Vec<Fault>,
+}
+
+#[derive(Deserialize)]
+struct AllDrawn {
+    mutant: Vec<Drawn>,
+}
+
+/// The case that must find a fault.
+fn case_of(name: &str) -> String {
+    let text = fs::read_to_string(in_repository("tests/conformance/faults.toml")).expect("a file");
+    let faults: Faults = toml::from_str(&text).expect("faults");
+    faults.fault.into_iter().find(|fault| fault.name == name).expect("a row").case
+}
+
+fn load(name: &str) -> DutFile {
+    let file = in_repository(&format!("tests/conformance/duts/{name}.toml"));
+    DutFile::load(&file).unwrap_or_else(|faults| panic!("{faults}"))
+}
+
+fn perform(suite: &mut Suite<'_>, kind: DutKind, id: &str) -> Outcome {
+    let chosen = choose(kind, &[id.to_owned()]).expect("a case");
+    suite.perform(chosen[0])
+}
+
+/// Asks the case of each fault, first without the fault. Returns a line for each that is not found.
+fn through_relay(
+    relay: &Relay,
+    file: &DutFile,
+    good: Editor,
+    faults: &[(&str, Editor)],
+) -> Vec<String> {
+    let mut said = Vec::new();
+    let mut report = |line: &str| said.push(line.to_owned());
+    let mut suite = Suite::start(file, None, false, &mut report).expect("the device is there");
+    let mut survivors = Vec::new();
+    for (name, editor) in faults {
+        let case = case_of(name);
+        relay.edit_by(good);
+        let before = perform(&mut suite, file.dut.kind, &case);
+        relay.edit_by(*editor);
+        let after = perform(&mut suite, file.dut.kind, &case);
+        println!("{name:<22} {case:<8} {:<12} {}", after.verdict.word(), after.observed);
+        let is_found = matches!(after.verdict, Verdict::Fail | Verdict::Deviation);
+        if before.verdict != Verdict::Pass || !is_found {
+            survivors.push(format!("{name}: {before:?} {after:?}"));
+        }
+    }
+    survivors
+}
+
+#[test]
+#[ignore = "slow: a minute"]
+fn mutants_of_our_switch_fail_by_the_case_that_names_their_rule() {
+    let _alone = alone();
+    let place = Place::new();
+    place.up("tests/conformance/duts/ours-switchd.lab.toml", "dut");
+    let run = place.labs().join("dut").join("run");
+    let mut file = load("ours-switchd");
+    let devices = file.device.ports.iter();
+    let devices: Vec<_> = devices
+        .map(|port| (run.join(format!("{port}.peer")), run.join(format!("{port}.lab"))))
+        .collect();
+    let relay = Relay::start(place.root(), &devices);
+    (file.device.reach, file.device.ports) = (Reach::Sockets, relay.ports.clone());
+    let survivors = through_relay(&relay, &file, unaltered, &switches::FAULTS);
+    assert!(survivors.is_empty(), "{survivors:#?}");
+    drop(relay);
+    place.good(&["down", "dut"]);
+}
+
+#[test]
+#[ignore = "slow: a machine is started"]
+fn mutants_of_soft_roce_fail_by_the_case_that_names_their_rule() {
+    let _alone = alone();
+    let image = match Qemu::find().and_then(|_| Image::find(None)) {
+        Ok(image) => image,
+        Err(error) => {
+            eprintln!("SKIPPED: {error}");
+            return;
+        }
+    };
+    let place = Place::new();
+    let mut file = load("soft-roce");
+    let (mac, address) = file.station.expect("a NIC has addresses");
+    let (local, remote) = (place.root().join("port.vm"), place.root().join("port.relay"));
+    let spec = VmSpec {
+        name: "dut".to_owned(),
+        mac: mac.octets(),
+        addresses: vec![(address.into(), 16)],
+        mtu: file.device.mtu.get() as u32,
+        memory_mib: image.memory_mib().expect("an image"),
+        local: local.clone(),
+        remote: remote.clone(),
+        folder: place.root().to_owned(),
+    };
+    let relay = Relay::start(place.root(), &[(remote, local)]);
+    let mut machine = Vm::start(&image, &spec).expect("it starts");
+    machine.wait_ready(Duration::from_secs(120)).expect("it is ready");
+    (file.device.reach, file.device.ports) = (Reach::Sockets, relay.ports.clone());
+    file.device.agent = Some(format!("unix:{}", place.root().join("dut.verbs").display()));
+    file.dut.claims.push("cnp".to_owned());
+    let survivors = through_relay(&relay, &file, adapters::notifies, &adapters::FAULTS);
+    assert!(survivors.is_empty(), "{survivors:#?}");
+    machine.stop();
+}
+
+/// The program that starts a mutant in place of a daemon.
+fn program() -> PathBuf {
+    let own = std::env::current_exe().expect("a test has a path");
+    own.ancestors().nth(2).expect("target/<profile>").join("examples").join("mutant")
+}
+
+/// The statement of cases with a mutant; none if the device does not start.
+fn check(
+    place: &Place,
+    file: &Path,
+    mutant: &Path,
+    fault: &str,
+    names: &[&str],
+) -> Option<Statement> {
+    let file = file.display().to_string();
+    let words = [&["check", "--dut", &file, "--json"], names].concat();
+    let mut command = place.program(program(), &words);
+    command.env("PAUSEBED_MUTANT", mutant).env("PAUSEBED_FAULT", fault);
+    let output = command.output().expect("the program starts");
+    Statement::parse(&String::from_utf8_lossy(&output.stdout)).ok()
+}
+
+#[test]
+#[ignore = "slow: a build, and two minutes"]
+fn mutants_of_our_nic_fail_by_the_case_that_names_their_rule() {
+    let _alone = alone();
+    let nicd = Scratch::new().build_edited().unwrap_or_else(|said| panic!("{said}"));
+    let place = Place::new();
+    let file = in_repository("tests/conformance/duts/ours-nicd.toml");
+    let text =
+        fs::read_to_string(in_repository("tests/conformance/mutants/edits.toml")).expect("a file");
+    let names: Vec<String> = {
+        let parts = text.split("FAULT(").skip(2);
+        let mut names: Vec<String> = parts
+            .filter_map(|part| part.split_once(')').map(|(name, _)| name.to_owned()))
+            .collect();
+        names.sort();
+        names.dedup();
+        names
+    };
+    let cases: Vec<String> = names.iter().map(|name| case_of(name)).collect();
+    let all: Vec<&str> = cases.iter().map(String::as_str).collect();
+    let before = check(&place, &file, &nicd, "", &all).expect("it starts without a fault");
+    let is_good = |case: &str| {
+        let outcome = before.outcomes.iter().find(|outcome| outcome.id == case);
+        outcome.is_some_and(|outcome| outcome.verdict == Verdict::Pass)
+    };
+    let mut survivors = Vec::new();
+    for (name, case) in names.iter().zip(&cases) {
+        let after = check(&place, &file, &nicd, name, &[case]);
+        let outcome = after.as_ref().and_then(|statement| statement.outcomes.first());
+        let (verdict, observed) =
+            outcome.map_or(("no start", ""), |outcome| (outcome.verdict.word(), &outcome.observed));
+        println!("{name:<22} {case:<8} {verdict:<12} {observed}");
+        if !is_good(case) || !matches!(verdict, "FAIL" | "DEVIATION") {
+            survivors
+                .push(format!("{name}: {verdict} {observed}; without it good: {}", is_good(case)));
+        }
+    }
+    assert!(survivors.is_empty(), "{survivors:#?}");
+}
+
+/// Groups of cases, asked one after the other until one fails. Those that find most come first.
+const SWITCH_GROUPS: [&[&str]; 4] =
+    [&["L2-01", "L2-04", "L2-07"], &["INT", "FC"], &["L2", "RES"], &["MAL"]];
+const NIC_GROUPS: [&[&str]; 4] = [
+    &["SEQ-01", "TX-02", "RDMA-01"],
+    &["SEQ", "MTU", "RX"],
+    &["TX", "RDMA", "UD", "CNP"],
+    &["TIM", "IMP", "CM", "ROB"],
+];
+
+/// What the suite says of a mutant that was drawn.
+fn judge(scratch: &Scratch, mutant: &Drawn) -> String {
+    let built = match scratch.build_drawn(mutant) {
+        Ok(built) => built,
+        Err(said) => {
+            let why = said
+                .lines()
+                .find(|line| line.starts_with("error"))
+                .unwrap_or("no reason")
+                .to_owned();
+            return format!("unbuildable: {why}");
+        }
+    };
+    let (dut, groups) = match mutant.package() {
+        "switchd" => ("ours-switchd", SWITCH_GROUPS),
+        _ => ("ours-nicd", NIC_GROUPS),
+    };
+    let place = Place::new();
+    let folder = in_repository("tests/conformance/duts");
+    let text = fs::read_to_string(folder.join(format!("{dut}.toml"))).expect("a file");
+    let lab = format!("{dut}.lab.toml");
+    let text = text.replace(&lab, &folder.join(&lab).display().to_string())
+        + "patience = \"600 ms\"\ncase = \"10 s\"\n";
+    let file = place.root().join("mutant.toml");
+    fs::write(&file, text).expect("a file");
+    let mut unclear = 0;
+    for names in groups {
+        let Some(statement) = check(&place, &file, &built, "", names) else {
+            return "killed: it does not start".to_owned();
+        };
+        let count =
+            |verdict| statement.outcomes.iter().filter(|one| one.verdict == verdict).count();
+        unclear += count(Verdict::Inconclusive);
+        if let Some(outcome) = statement.outcomes.iter().find(|one| one.verdict == Verdict::Fail) {
+            return format!(
+                "killed: {} {}",
+                outcome.id,
+                outcome.observed.replace(['\t', '\n'], " ")
+            );
+        }
+    }
+    format!("survived, {unclear} INCONCLUSIVE")
+}
+
+#[test]
+#[ignore = "slow: one build for each, an hour; goes on where it was stopped"]
+fn mutants_that_were_drawn_fail() {
+    let _alone = alone();
+    let text =
+        fs::read_to_string(in_repository("tests/conformance/mutants/drawn.toml")).expect("a file");
+    let drawn: AllDrawn = toml::from_str(&text).expect("mutants");
+    let mut ledger = Ledger::open("mutants");
+    let scratch = Scratch::new();
+    let (mut killed, mut survivors) = (0, Vec::new());
+    for mutant in drawn.mutant.iter().filter(|mutant| mutant.equivalent.is_none()) {
+        let result = ledger.once(&mutant.name, || judge(&scratch, mutant));
+        match result.split_once(':').map_or(result.as_str(), |(word, _)| word) {
+            "killed" => killed += 1,
+            "unbuildable" => {}
+            _ => survivors.push(mutant.name.clone()),
+        }
+    }
+    ledger.close();
+    println!("{killed} killed, {} survive: {survivors:#?}", survivors.len());
+    assert!(killed * 100 >= (killed + survivors.len()) * 95, "{survivors:#?}");
+}
+
+#[test]
+#[ignore = "writes mutants/drawn.toml"]
+fn draw_faults() {
+    let Some(text) = drawing::draw() else {
+        eprintln!("SKIPPED: cargo-mutants is not installed");
+        return;
+    };
+    fs::write(in_repository("tests/conformance/mutants/drawn.toml"), text).expect("a file");
+}
