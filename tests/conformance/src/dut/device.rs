@@ -15,6 +15,7 @@ use launch::lab::folder::LabStore;
 use launch::lab::{LabRecord, Stage, lifecycle};
 use launch::owner::ProcessIdentity;
 use launch::{scratch, with_sources};
+use proto::wire::ethernet::MacAddress;
 use scenario::Scenario;
 use scenario::render::render;
 use std::collections::BTreeMap;
@@ -30,6 +31,8 @@ const NAME: &str = "dut";
 const START: Duration = Duration::from_secs(120);
 /// The MTU of the tester's ends of veth pairs: longer frames than the device takes can be sent.
 const TESTER_MTU: u32 = 16_000;
+/// The MAC address of a machine that is a switch.
+const MACHINE: MacAddress = MacAddress::from_number(0x0200_0000_00c8);
 /// The name of the bridge in its namespace.
 const BRIDGE: &str = "br0";
 
@@ -85,7 +88,13 @@ impl Device {
                 (sockets, Holder::Nothing, "found at sockets".to_owned())
             }
         };
-        let line = Line::new(sockets, file.tolerance.case);
+        let limit = file.tolerance.case;
+        let line = match (file.dut.kind, file.device.reach, sockets) {
+            (DutKind::Switch, Reach::Vm, mut sockets) => {
+                Line::trunk(sockets.swap_remove(0), file.device.ports.len() as u8, limit)
+            }
+            (_, _, sockets) => Line::new(sockets, limit),
+        };
         let mut device = Device { line, agent: None, build, holder, folder: scratch };
         if file.dut.kind == DutKind::Nic {
             device.agent = Some(device.find_agent(file)?);
@@ -269,13 +278,19 @@ fn nix_index(name: &str) -> std::io::Result<u32> {
 
 fn start_vm(file: &DutFile, folder: &Path) -> Started {
     let image = Image::find(file.device.kernel.as_deref()).map_err(|error| with_sources(&error))?;
-    let (mac, address) = file.station.ok_or("a machine needs its addresses")?;
+    let is_switch = file.dut.kind == DutKind::Switch;
+    let (mac, addresses) = match file.station {
+        Some((mac, address)) => (mac, vec![(address.into(), 16)]),
+        None => (MACHINE, Vec::new()),
+    };
+    // Tags of ports and of cases, and frames that are too long for the ports.
+    let tags = if is_switch { 300 } else { 0 };
     let (local, remote) = (folder.join("port.vm"), folder.join("port.tester"));
     let spec = VmSpec {
         name: NAME.to_owned(),
         mac: mac.octets(),
-        addresses: vec![(address.into(), 16)],
-        mtu: file.device.mtu.get() as u32,
+        addresses,
+        mtu: file.device.mtu.get() as u32 + tags,
         memory_mib: image.memory_mib().map_err(|error| with_sources(&error))?,
         local: local.clone(),
         remote: remote.clone(),
@@ -284,6 +299,12 @@ fn start_vm(file: &DutFile, folder: &Path) -> Started {
     let socket = peer(remote, local)?;
     let mut vm = Vm::start(&image, &spec).map_err(|error| with_sources(&error))?;
     vm.wait_ready(START).map_err(|error| with_sources(&error))?;
-    let build = format!("soft-RoCE of Linux {} in a virtual machine", image.manifest.kernel);
+    let (kernel, count) = (&image.manifest.kernel, file.device.ports.len());
+    let build = match is_switch {
+        true => {
+            format!("Linux {kernel} in a virtual machine, {count} ports as S-tags on one cable")
+        }
+        false => format!("soft-RoCE of Linux {kernel} in a virtual machine"),
+    };
     Ok((vec![socket], Holder::Vm(Some(vm)), build))
 }

@@ -23,7 +23,7 @@ proto::words! {
         Lab = "lab",
         /// It makes a Linux bridge in a network namespace of its own; ports are names of veth ends.
         Bridge = "bridge",
-        /// It starts a virtual machine with soft-RoCE, which has one port.
+        /// It starts a virtual machine. Its soft-RoCE has one port; ports of a switch in it are S-tags on its cable, 101 for port 1.
         Vm = "vm",
         /// The device is there; ports are interfaces of this host that are cabled to it.
         Interfaces = "interfaces",
@@ -40,13 +40,17 @@ proto::words! {
 }
 
 /// What devices can claim.
-const CLAIMS: [&str; 16] = [
+const CLAIMS: [&str; 20] = [
     "ageing",
     "pause",
     "pfc",
     "lossless",
     "cn-tag",
     "jumbo",
+    "ecn",
+    "wred",
+    "strict",
+    "ets",
     "ud",
     "uc",
     "read",
@@ -120,6 +124,24 @@ proto::params! {
 }
 
 proto::params! {
+    /// `[queue]`
+    pub struct Queue {
+        /// The port that marks frames with CE.
+        mark_port: u8 = Whole(1, 32), Default("2");
+        /// Octets of frames without FCS in its queue above which all are marked.
+        mark_at: Option<Bytes> = Octets, Optional;
+        /// The DSCP of frames that it marks.
+        mark_dscp: u8 = Whole(0, 63), Default("26");
+        /// The port that shares its rate among classes.
+        share_port: u8 = Whole(1, 32), Default("2");
+        /// Classes that share it by weights, as words DSCP=WEIGHT.
+        shares: Option<Vec<String>> = UpTo(8, &Text), Optional;
+        /// The DSCP of the class that goes before all others.
+        strict_dscp: Option<u8> = Whole(0, 63), Optional;
+    }
+}
+
+proto::params! {
     /// One `[[hook]]`.
     pub struct Hook {
         /// The program and its arguments. No shell reads them.
@@ -134,6 +156,7 @@ proto::params! {
 static DUT: KeyTable = KeyTable::new("what is tested", Dut::KEYS);
 static DEVICE: KeyTable = KeyTable::new("how it is reached", Device::KEYS);
 static TOLERANCE: KeyTable = KeyTable::new("times that the device may take", Tolerance::KEYS);
+static QUEUE: KeyTable = KeyTable::new("queues of a switch", Queue::KEYS);
 static HOOK: KeyTable = KeyTable::new("a command that sets up a feature", Hook::KEYS);
 
 /// The keys of a DUT file.
@@ -143,6 +166,7 @@ pub static KEYS: KeyTable = KeyTable::new(
         Key::required("dut", Kind::Table(&DUT), "What is tested."),
         Key::required("device", Kind::Table(&DEVICE), "How it is reached."),
         Key::new("tolerance", Kind::Table(&TOLERANCE), "{}", "Times that the device may take."),
+        Key::new("queue", Kind::Table(&QUEUE), "{}", "Queues of a switch that are measured."),
         Key::optional("hook", Kind::Tables(&HOOK), "Commands before, and after in reverse order."),
     ],
 );
@@ -156,6 +180,8 @@ pub struct DutFile {
     pub device: Device,
     /// `[tolerance]`
     pub tolerance: Tolerance,
+    /// `[queue]`
+    pub queue: Queue,
     /// `[[hook]]`
     pub hooks: Vec<Hook>,
     /// The MAC and IPv4 address of a NIC.
@@ -196,7 +222,8 @@ impl DutFile {
         let device = fields.params::<Device>();
         let tolerance = root.table("tolerance")?.params::<Tolerance>();
         let hooks = root.each::<Hook>("hook").into_iter().map(|(_, hook)| hook).collect();
-        let (dut, device, tolerance) = (dut?, device?, tolerance?);
+        let queue = root.table("queue")?.params::<Queue>();
+        let (dut, device, tolerance, queue) = (dut?, device?, tolerance?, queue?);
         check_device(&fields, dut.kind, &device);
         let peer = fields.accept("peer", ipv4(&device.peer))?;
         let station = match (dut.kind, &device.mac, &device.address) {
@@ -208,7 +235,7 @@ impl DutFile {
                 Some((fields.accept("mac", mac)?, fields.accept("address", ipv4(address))?))
             }
         };
-        Some(DutFile { dut, device, tolerance, hooks, station, peer, folder })
+        Some(DutFile { dut, device, tolerance, queue, hooks, station, peer, folder })
     }
 
     /// Whether the device claims this.
@@ -253,13 +280,6 @@ fn check_device(fields: &Fields<'_>, kind: DutKind, device: &Device) {
     }
     if (kind, device.reach) == (DutKind::Nic, Reach::Bridge) {
         fields.error("reach", "a bridge is no NIC", "lab, vm, interfaces or sockets");
-    }
-    if (kind, device.reach) == (DutKind::Switch, Reach::Vm) {
-        fields.error(
-            "reach",
-            "the machine of `vm` has one port",
-            "lab, bridge, interfaces or sockets",
-        );
     }
 }
 

@@ -28,6 +28,32 @@ const TURN_NS: u64 = 200_000;
 const NO_BUFFERS: i32 = nix::errno::Errno::ENOBUFS as i32;
 /// Octets before the EtherType, where a tag goes.
 const ADDRESSES: usize = 12;
+/// The EtherType of the tag that tells ports on one cable apart. C-tags of cases pass inside it.
+const TRUNK: [u8; 2] = [0x88, 0xa8];
+/// The VLAN of port 0 on such a cable.
+const TRUNK_BASE: u16 = 100;
+
+/// Puts the tag of a port in.
+fn into_trunk(port: u8, octets: &[u8]) -> BytesMut {
+    let (addresses, rest) = octets.split_at(ADDRESSES.min(octets.len()));
+    let mut whole = BytesMut::from(addresses);
+    whole.extend_from_slice(&TRUNK);
+    whole.extend_from_slice(&(TRUNK_BASE + u16::from(port)).to_be_bytes());
+    whole.extend_from_slice(rest);
+    whole
+}
+
+/// Takes the tag of a port out; none if the frame is of no port of `ports`.
+fn from_trunk(mut octets: BytesMut, ports: u8) -> Option<(u8, BytesMut)> {
+    let control = octets.get(ADDRESSES..).filter(|rest| rest.starts_with(&TRUNK))?;
+    let number = u16::from_be_bytes([*control.get(2)?, *control.get(3)?]) & 0x0fff;
+    let port = u8::try_from(number.checked_sub(TRUNK_BASE)?).ok();
+    let port = port.filter(|port| (1..=ports).contains(port))?;
+    let rest = octets.split_off(ADDRESSES + 4);
+    octets.truncate(ADDRESSES);
+    octets.unsplit(rest);
+    Some((port, octets))
+}
 
 /// The tester's end of the cable to a port.
 #[derive(Debug)]
@@ -82,6 +108,8 @@ struct Logged {
 #[derive(Debug)]
 pub struct Line {
     sockets: Vec<Socket>,
+    /// Ports on the cable of the only socket, told apart by tags; 0 if each port has a socket.
+    trunk: u8,
     room: ReceiveBuffers,
     /// What the device has sent in this case.
     pub seen: Vec<Seen>,
@@ -103,12 +131,18 @@ impl Line {
         let began_ns = monotonic_ns();
         let room = ReceiveBuffers::default();
         let pace = Pace::default();
-        Line { sockets, room, seen, log, unreadable: 0, pace, began_ns, limit, failed: None }
+        let (trunk, unreadable, failed) = (0, 0, None);
+        Line { sockets, trunk, room, seen, log, unreadable, pace, began_ns, limit, failed }
+    }
+
+    /// The line to so many ports on one cable.
+    pub fn trunk(socket: Socket, ports: u8, limit: Duration) -> Line {
+        Line { trunk: ports, ..Line::new(vec![socket], limit) }
     }
 
     /// How many ports the device has.
     pub fn ports(&self) -> u8 {
-        self.sockets.len() as u8
+        if self.trunk > 0 { self.trunk } else { self.sockets.len() as u8 }
     }
 
     /// Begins an attempt.
@@ -139,13 +173,20 @@ impl Line {
 
     fn read(&mut self) -> usize {
         let now = self.now();
-        let Line { sockets, room, seen, log, unreadable, .. } = self;
+        let Line { sockets, room, seen, log, unreadable, trunk, .. } = self;
         let mut count = 0;
         for (port, socket) in (1..).zip(sockets) {
             count += socket.receive(room, |octets| {
                 let Ok(octets) = octets else {
                     *unreadable += 1;
                     return;
+                };
+                let (port, octets) = match *trunk {
+                    0 => (port, octets),
+                    ports => match from_trunk(octets, ports) {
+                        Some(found) => found,
+                        None => return,
+                    },
                 };
                 let at_ns = now.as_ps() / 1_000;
                 log.push(Logged { at_ns, port, direction: Direction::Tx, octets: octets.clone() });
@@ -182,8 +223,10 @@ impl Line {
     /// If the device's end is gone, or takes nothing.
     pub fn send(&mut self, port: u8, octets: &[u8]) -> Check<()> {
         let begin = monotonic_ns();
+        let tagged = (self.trunk > 0).then(|| into_trunk(port, octets));
+        let socket = if self.trunk > 0 { 0 } else { usize::from(port) - 1 };
         loop {
-            match self.sockets[usize::from(port) - 1].send(octets) {
+            match self.sockets[socket].send(tagged.as_deref().unwrap_or(octets)) {
                 Ok(_) => break,
                 // A veth reports what its far end drops.
                 Err(error) if error.raw_os_error() == Some(NO_BUFFERS) => break,
@@ -311,5 +354,21 @@ impl Bed for Player<'_> {
 
     fn hold_back(&mut self, _: u8, _: FrameKind, _: &[u8]) -> u32 {
         0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ports_on_one_cable_are_told_apart_and_frames_of_no_port_are_left_out() {
+        let frame = [&[7; 12][..], &[0x81, 0, 0x60, 5, 8, 0, 1, 2, 3]].concat();
+        let inside = into_trunk(3, &frame);
+        assert_eq!(inside[12..16], [0x88, 0xa8, 0, 103]);
+        assert_eq!(from_trunk(inside.clone(), 3), Some((3, BytesMut::from(&frame[..]))));
+        assert_eq!(from_trunk(inside, 2), None);
+        assert_eq!(from_trunk(BytesMut::from(&frame[..]), 3), None);
+        assert_eq!(from_trunk(BytesMut::from(&[0x88; 13][..]), 3), None);
     }
 }

@@ -1,7 +1,7 @@
 //! Runs the cases with one device, one after the other. A device that dies is started again; nothing ends the suite.
 
 use super::device::Device;
-use super::file::{DutFile, DutKind};
+use super::file::{DutFile, DutKind, HookPlace};
 use super::hooks::Hooks;
 use super::nic::{self, Nic};
 use super::register::{Case, Script, script};
@@ -47,14 +47,11 @@ impl<'a> Suite<'a> {
         report: &'a mut dyn FnMut(&str),
     ) -> Result<Suite<'a>, String> {
         // Host hooks may make the interfaces of the device; those of a machine need it.
-        let (of_host, of_vm): (Vec<_>, Vec<_>) =
-            file.hooks.iter().cloned().partition(|hook| hook.place.word() == "host");
+        let of_host: Vec<_> =
+            file.hooks.iter().filter(|hook| hook.place == HookPlace::Host).cloned().collect();
         let hooks = Hooks::run(&of_host, allow_hooks, None, report)?;
         let mut device = Device::start(file, report)?;
-        if !of_vm.is_empty() {
-            let machine = device.machine();
-            Hooks::run(&of_vm, allow_hooks, machine, report)?;
-        }
+        run_in_machine(file, &device, report)?;
         if let Some(folder) = evidence {
             std::fs::create_dir_all(folder)
                 .map_err(|error| format!("{}: {error}", folder.display()))?;
@@ -152,6 +149,7 @@ impl<'a> Suite<'a> {
             self.device = None;
             let started = Device::start(self.file, self.report);
             let mut device = started.map_err(|why| Fault::unclear(format!("no device: {why}")))?;
+            run_in_machine(self.file, &device, self.report).map_err(Fault::unclear)?;
             settle(self.file, &mut device, self.report);
             self.device = Some(device);
         }
@@ -170,6 +168,20 @@ impl<'a> Suite<'a> {
                 None
             }
         }
+    }
+}
+
+/// Runs the hooks of a machine. They end with it.
+fn run_in_machine(
+    file: &DutFile,
+    device: &Device,
+    report: &mut dyn FnMut(&str),
+) -> Result<(), String> {
+    let hooks: Vec<_> =
+        file.hooks.iter().filter(|hook| hook.place == HookPlace::Vm).cloned().collect();
+    match hooks.is_empty() {
+        true => Ok(()),
+        false => Hooks::run(&hooks, false, device.machine(), report).map(|_| ()),
     }
 }
 

@@ -8,6 +8,7 @@ mod forwarding;
 mod hostile;
 mod integrity;
 pub mod liveness;
+mod queueing;
 mod reserved;
 
 use super::file::DutFile;
@@ -28,6 +29,7 @@ pub const SCRIPTS: &[Scripts] = &[
     forwarding::SCRIPTS,
     reserved::SCRIPTS,
     flow_control::SCRIPTS,
+    queueing::SCRIPTS,
     hostile::SCRIPTS,
 ];
 
@@ -201,6 +203,26 @@ impl<'a> Switch<'a> {
         self.teach(1, stations.0)?;
         self.teach(2, stations.1)?;
         Ok(stations)
+    }
+
+    /// Shows two stations and their ports with a tag of this EtherType and control information, whatever becomes of the frames.
+    pub fn teach_tagged(
+        &mut self,
+        (port, a): (u8, MacAddress),
+        (other, b): (u8, MacAddress),
+        tag: &[u16; 2],
+    ) -> Check<()> {
+        for (port, from, to) in [(port, a, b), (other, b, a)] {
+            let mut frame = self.frame(to, from, 64, 0).octets;
+            let inner = frame.split_off(12);
+            frame.extend(tag.iter().flat_map(|word| word.to_be_bytes()));
+            frame.unsplit(inner);
+            self.line.send(port, &frame)?;
+        }
+        let until = self.line.now() + self.quiet();
+        self.line.wait(until, |_| false)?;
+        self.mark = self.line.seen.len();
+        Ok(())
     }
 
     /// Plays a script for so long, and then for the quiet time.

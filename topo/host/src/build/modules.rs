@@ -19,7 +19,7 @@ const LOADED: &[&str] = &[
     "rdma_rxe",
     "rdma_ucm",
 ];
-/// Taken along if the kernel has them: traffic control, VLANs, congestion control of TCP, storage over RDMA.
+/// Taken along if the kernel has them: bridges, traffic control, VLANs, congestion control of TCP, storage over RDMA.
 const AVAILABLE: &[&str] = &[
     "8021q",
     "act_gact",
@@ -29,6 +29,7 @@ const AVAILABLE: &[&str] = &[
     "act_skbedit",
     "act_vlan",
     "brd",
+    "bridge",
     "cls_flower",
     "cls_fw",
     "cls_matchall",

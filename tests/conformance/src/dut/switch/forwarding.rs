@@ -197,6 +197,9 @@ fn smallest(switch: &mut Switch<'_>) -> Check {
 fn largest(switch: &mut Switch<'_>, tag: usize) -> Check {
     let (a, b) = switch.pair()?;
     let mtu = switch.file.device.mtu.get() as usize;
+    if tag > 0 {
+        switch.teach_tagged((1, a), (2, b), &[0x8100, 0x6064])?;
+    }
     for less in [1, 0] {
         let mut frame = switch.frame(b, a, mtu - less + tag, 6);
         if tag > 0 {

@@ -5,7 +5,7 @@ use crate::dut::verdict::{Check, Verdict};
 use bytes::BytesMut;
 use proto::frame::{Frame, FrameKind};
 use proto::ids::Ecn;
-use proto::wire::ethernet::EthernetHeader;
+use proto::wire::ethernet::{EthernetHeader, MacAddress};
 use proto::wire::roce::checks::{verify_checksums, verify_icrc};
 use testbed::frames::congestion::with_flow;
 use testbed::frames::ethernet::{frame, over_ipv6, readdressed, roce, tagged, with_dscp, with_ecn};
@@ -27,6 +27,14 @@ pub(super) const SCRIPTS: Scripts = &[
 /// Sends each frame from a known station at port 1 to one at port 2, where exactly it must come out.
 fn pass(switch: &mut Switch<'_>, frames: impl Iterator<Item = (String, Frame)>) -> Check {
     let (a, b) = switch.pair()?;
+    pass_between(switch, (a, b), frames)
+}
+
+fn pass_between(
+    switch: &mut Switch<'_>,
+    (a, b): (MacAddress, MacAddress),
+    frames: impl Iterator<Item = (String, Frame)>,
+) -> Check {
     let (mut count, mut deviation) = (0, None);
     for (what, frame) in frames {
         match switch.expect(&what, 1, &readdressed(frame, b, a), &[2]) {
@@ -70,13 +78,16 @@ fn with_tag(frame: Frame, tpid: u16, control: u16) -> Frame {
     Frame::unchecked(FrameKind::Ethernet, octets)
 }
 
+/// Devices may learn by VLAN (IEEE 802.1Q, 8.8.8), so both stations are seen with the tag first.
 fn each_tag(switch: &mut Switch<'_>, tpid: u16, vlan: u16) -> Check {
+    let (a, b) = switch.pair()?;
+    switch.teach_tagged((1, a), (2, b), &[tpid, vlan])?;
     let frames = (0..16u16).map(|bits| {
         let control = bits << 12 | vlan;
         let plain = frame(&roce(1, 2, 3, u32::from(bits)), 64);
         (format!("tag {tpid:04x} {control:04x}"), with_tag(plain, tpid, control))
     });
-    pass(switch, frames)
+    pass_between(switch, (a, b), frames)
 }
 
 fn congestion_tag(switch: &mut Switch<'_>) -> Check {
