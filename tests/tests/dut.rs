@@ -139,6 +139,20 @@ fn soft_roce_sends_right_packets_and_claims_no_notifications() {
 }
 
 #[test]
+#[ignore = "slow: a machine is started"]
+fn queues_of_linux_mark_and_share_as_configured() {
+    let _alone = alone();
+    if let Err(error) = Qemu::find().and_then(|_| Image::find(None)) {
+        eprintln!("SKIPPED: {error}");
+        return;
+    }
+    let place = Place::new();
+    let statement = check(&place, &dut("linux-tc"), &["QUE"]);
+    assert_eq!(with(&statement, Verdict::Pass).len(), 6, "{statement:#?}");
+    place.assert_empty();
+}
+
+#[test]
 fn a_hub_fails_by_the_cases_that_name_its_faults_and_leaves_evidence() {
     let place = Place::new();
     let device = Device::start(place.root(), Played::Hub);
