@@ -148,7 +148,7 @@ fn queues_of_linux_mark_and_share_as_configured() {
     }
     let place = Place::new();
     let statement = check(&place, &dut("linux-tc"), &["QUE"]);
-    assert_eq!(with(&statement, Verdict::Pass).len(), 6, "{statement:#?}");
+    assert_eq!(with(&statement, Verdict::Pass).len(), 7, "{statement:#?}");
     place.assert_empty();
 }
 

@@ -34,9 +34,9 @@ pub struct Drawn {
     pub to: [usize; 2],
     pub was: String,
     pub is: String,
-    /// Why no case can see it, for mutants that change nothing that a neighbour or an agent can observe.
+    /// Why no case finds it, for mutants that survive.
     #[serde(default)]
-    pub equivalent: Option<String>,
+    pub survives: Option<String>,
 }
 
 impl Drawn {

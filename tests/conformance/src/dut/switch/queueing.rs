@@ -21,6 +21,7 @@ pub(super) const SCRIPTS: Scripts = &[
     ("QUE-04", marked_frames),
     ("QUE-05", strict),
     ("QUE-06", shares),
+    ("QUE-07", inputs),
 ];
 
 /// Octets of a frame of a burst without FCS, and of its payload.
@@ -43,27 +44,35 @@ fn threshold_frames(switch: &Switch<'_>) -> Check<u32> {
     Ok((at.get() / SIZE as u64) as u32)
 }
 
-/// Frames with these code points to a port, as fast as they can be sent; where PFC can hold the port it is held meanwhile.
-/// Returns when each was sent, and what came out.
+/// Frames with these code points to a port, as fast as they can be sent, by `inputs` in turn; where PFC can hold the port it
+/// is held meanwhile. Returns when each was sent, and what came out.
 fn burst(
     switch: &mut Switch<'_>,
+    inputs: &[u8],
     port: u8,
     kinds: &[(u8, Ecn)],
 ) -> Check<(Vec<Instant>, Vec<Came>)> {
     let is_held = switch.file.claims("pfc") && switch.file.tolerance.pfc_port == port;
-    let (from, to) = (switch.station(1), switch.station(2));
-    switch.teach(1, from)?;
+    let to = switch.station(1);
     switch.teach(port, to)?;
+    for input in inputs {
+        switch.teach(*input, switch.station(1 + u16::from(*input)))?;
+    }
     let mark = switch.line.seen.len();
     if is_held {
         switch.line.send(port, &pfc(0xff, u16::MAX).octets)?;
         switch.passes(port, switch.file.tolerance.patience)?;
     }
     let mut sent = Vec::new();
-    let frames: Vec<Frame> =
-        (0..).zip(kinds).map(|(number, kind)| one(to, from, number, *kind)).collect();
-    for frame in &frames {
-        switch.line.send(1, &frame.octets)?;
+    let numbered = (0..).zip(kinds).zip(inputs.iter().cycle());
+    let frames: Vec<(u8, Frame)> = numbered
+        .map(|((number, kind), input)| {
+            let from = switch.station(1 + u16::from(*input));
+            (*input, one(to, from, number, *kind))
+        })
+        .collect();
+    for (input, frame) in &frames {
+        switch.line.send(*input, &frame.octets)?;
         sent.push(switch.line.now());
         switch.line.poll()?;
     }
@@ -118,7 +127,7 @@ fn overload(switch: &mut Switch<'_>) -> Check<(u32, Vec<Instant>, Vec<Came>)> {
     let dscp = switch.file.queue.mark_dscp;
     let kinds = vec![(dscp, Ecn::Capable0); limit as usize * 3];
     let port = switch.file.queue.mark_port;
-    let (sent, came) = burst(switch, port, &kinds)?;
+    let (sent, came) = burst(switch, &[1], port, &kinds)?;
     must!(came.len() == kinds.len(), "{} of {} frames with ECT come", came.len(), kinds.len());
     Ok((limit, sent, came))
 }
@@ -149,7 +158,7 @@ fn below(switch: &mut Switch<'_>) -> Check {
     let limit = threshold_frames(switch)?;
     let kinds = vec![(switch.file.queue.mark_dscp, Ecn::Capable1); limit as usize - 1];
     let port = switch.file.queue.mark_port;
-    let (_, came) = burst(switch, port, &kinds)?;
+    let (_, came) = burst(switch, &[1], port, &kinds)?;
     must!(came.len() == kinds.len(), "{} of {} frames come", came.len(), kinds.len());
     let marked = came.iter().filter(|came| is_marked(came)).count();
     must!(marked == 0, "{marked} of {} frames are marked below the threshold", came.len());
@@ -161,7 +170,7 @@ fn not_capable(switch: &mut Switch<'_>) -> Check {
     let limit = threshold_frames(switch)?;
     let kinds = vec![(switch.file.queue.mark_dscp, Ecn::NotCapable); limit as usize * 3];
     let port = switch.file.queue.mark_port;
-    let (_, came) = burst(switch, port, &kinds)?;
+    let (_, came) = burst(switch, &[1], port, &kinds)?;
     let altered = came.iter().filter(|came| came.ecn != Ecn::NotCapable).count();
     must!(altered == 0, "{altered} frames without ECT leave with another code point");
     must!(came.len() >= limit as usize - 1, "{} frames come below the threshold", came.len());
@@ -185,7 +194,7 @@ fn marked_frames(switch: &mut Switch<'_>) -> Check {
     Ok(format!("{} marked frames have right checksums and their ICRC", marked.len()))
 }
 
-/// By DSCP, the frames that came while every class had frames waiting, behind those that left before the burst was complete.
+/// By class, which come in turn, the frames that came while every class had frames waiting, behind those that left before the burst was complete.
 fn backlogged(sent: &[Instant], came: &[Came], classes: &[u8]) -> BTreeMap<u8, usize> {
     let class = |came: &Came| classes[came.number as usize % classes.len()];
     let each = sent.len() / classes.len();
@@ -209,7 +218,7 @@ fn mixed(switch: &mut Switch<'_>, classes: &[u8], each: usize) -> Check<BTreeMap
     let kinds: Vec<(u8, Ecn)> =
         (0..classes.len() * each).map(|n| (classes[n % classes.len()], Ecn::Capable0)).collect();
     let port = switch.file.queue.share_port;
-    let (sent, came) = burst(switch, port, &kinds)?;
+    let (sent, came) = burst(switch, &[1], port, &kinds)?;
     must!(came.len() == kinds.len(), "{} of {} frames come", came.len(), kinds.len());
     Ok(backlogged(&sent, &came, classes))
 }
@@ -260,4 +269,24 @@ fn shares(switch: &mut Switch<'_>) -> Check {
     }
     must!(is_fair, "{}", said.join(", "));
     Ok(format!("{}, of {total} frames", said.join(", ")))
+}
+
+/// No standard sets the order of inputs; switches serve them in turn.
+fn inputs(switch: &mut Switch<'_>) -> Check {
+    const EACH: usize = 150;
+    let port = switch.file.queue.share_port;
+    let inputs: Vec<u8> = switch.others(port).into_iter().take(2).collect();
+    let (dscp, _) = weights(switch)?.swap_remove(0);
+    let kinds = vec![(dscp, Ecn::Capable0); EACH * inputs.len()];
+    let (sent, came) = burst(switch, &inputs, port, &kinds)?;
+    must!(came.len() == kinds.len(), "{} of {} frames come", came.len(), kinds.len());
+    let counts = backlogged(&sent, &came, &inputs);
+    let of = |input: u8| counts.get(&input).copied().unwrap_or(0);
+    let (one, other) = (of(inputs[0]), of(inputs[1]));
+    let text = format!("{one} frames of one port leave and {other} of the other while both wait");
+    must!(one + other >= 50, "{text}");
+    match one.abs_diff(other) * 10 <= one + other {
+        true => Ok(text),
+        false => Err(Fault::deviation(text)),
+    }
 }
