@@ -12,13 +12,12 @@ use emulation::wiring::SocketPair;
 use host::image::Image;
 use host::vm::{Vm, VmSpec};
 use launch::lab::folder::LabStore;
-use launch::lab::{LabRecord, Stage, lifecycle};
+use launch::lab::{LabRecord, lifecycle};
 use launch::owner::ProcessIdentity;
 use launch::{scratch, with_sources};
 use proto::wire::ethernet::MacAddress;
 use scenario::Scenario;
 use scenario::render::render;
-use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
@@ -194,25 +193,9 @@ fn start_lab(file: &DutFile, folder: &Path, report: &mut dyn FnMut(&str)) -> Sta
     let shown = scenario.display().to_string();
     let text = std::fs::read_to_string(&scenario).map_err(said(&shown))?;
     let parsed = Scenario::parse(&text, &[]).map_err(|faults| faults.in_file(&shown))?;
-    let owner = ProcessIdentity::this().map_err(said("cannot read /proc"))?;
-    let record = LabRecord {
-        lab: NAME.to_owned(),
-        owner,
-        starter: owner,
-        is_tied: true,
-        stage: Stage::Starting,
-        sets: Vec::new(),
-        backend: "udp".to_owned(),
-        tcp: false,
-        dilation: 1,
-        technology: render(&parsed).fabric.technology,
-        daemons: Vec::new(),
-        addresses: BTreeMap::new(),
-        links: Vec::new(),
-        attached: Vec::new(),
-        hosts: Vec::new(),
-        balance: None,
-    };
+    let record = LabRecord::starting(NAME, &parsed, &render(&parsed), Vec::new(), 1);
+    let record = record.map_err(|error| with_sources(&error))?;
+    let record = LabRecord { is_tied: true, ..record };
     let labs = LabStore::open(Some(&folder.join("labs"))).map_err(said("no folder for a lab"))?;
     let place = labs.create(&record, &text).map_err(|error| with_sources(&error))?;
     let report = std::cell::RefCell::new(report);
