@@ -40,7 +40,9 @@ families! {
     pub LATENESS_P99_FRAMES "fidelity_lateness_p99_frames" "lateness, in frame times";
     /// By process.
     pub LOST_FRAMES "fidelity_lost_frames_total" "frames that the sockets lost";
+    /// By process.
     pub UNSENT_FRAMES "fidelity_unsent_frames_total" "frames that a socket did not take";
+    /// By process.
     pub REFUSED_DATAGRAMS "fidelity_refused_datagrams_total" "datagrams and records that are not of this run or not whole";
     /// By process and event.
     pub(crate) CLIENT_EVENTS "management_client_events_total"
