@@ -92,14 +92,8 @@ impl Managed {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    /// A word with the LID of a node for each `@NODE`; its GUID for `=NODE`, its first port to a switch for `%NODE`.
-    fn with_numbers(&self, word: &str) -> String {
-        if let Some(name) = word.strip_prefix('=') {
-            return format!("0x{:016x}", self.oracle.node(name).guid);
-        }
-        if let Some(name) = word.strip_prefix('%') {
-            return self.oracle.trunk(self.oracle.node(name)).to_string();
-        }
+    /// A word with the LID of a node for each `@NODE`.
+    fn with_lids(&self, word: &str) -> String {
         let name_ends = |rest: &str| rest.find([':', '/']).unwrap_or(rest.len());
         let mut parts = word.split('@');
         let first = parts.next().unwrap_or_default().to_owned();
@@ -166,7 +160,7 @@ fn compare(lab: &Managed, programs: &[&Program]) {
             Some(script) => vec!["sh", "-c", script],
             None => program.words.split(' ').collect(),
         };
-        let words: Vec<String> = words.into_iter().map(|word| lab.with_numbers(word)).collect();
+        let words: Vec<String> = words.into_iter().map(|word| lab.with_lids(word)).collect();
         let output = lab.run(&words.iter().map(String::as_str).collect::<Vec<_>>());
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
         let errors = String::from_utf8_lossy(&output.stderr).into_owned();

@@ -74,16 +74,6 @@ impl Oracle {
         far.unwrap_or_else(|| panic!("no cable at {port:x?}"))
     }
 
-    /// The first port of a switch with a cable to another switch.
-    pub fn trunk(&self, switch: &Node) -> u8 {
-        let leads_on = |port: &u8| {
-            let ends = self.cables.iter().find(|ends| ends.contains(&(switch.guid, *port)));
-            let far = |guid: u64| self.switches().any(|other| other.guid == guid);
-            ends.is_some_and(|ends| ends.iter().all(|(guid, _)| far(*guid)))
-        };
-        (1..=switch.ports).find(leads_on).expect("a cable to a switch")
-    }
-
     /// The switches between two NICs by these tables.
     pub fn route(&self, tables: &Tables, from: &Node, to: &Node) -> Vec<u64> {
         let (mut at, mut passed) = (self.far((from.guid, 1)).0, Vec::new());

@@ -143,10 +143,7 @@ pub const PROGRAMS: &[Program] = &[
     }),
     program("saquery PIR @h2", |lab, said| {
         assert_eq!(said.matches("PortInfoRecord dump").count(), 1, "{said}");
-        assert!(
-            said.contains(&format!("base_lid................{}", lab.oracle.node("h2").lid)),
-            "{said}"
-        );
+        assert_eq!(field_of_dots(said, "EndPortLid"), lab.oracle.node("h2").lid.to_string());
     }),
     program("saquery --src-to-dst @h1:@h2", |lab, said| {
         let [from, to] = ["h1", "h2"].map(|name| lab.oracle.node(name).lid);
@@ -177,7 +174,7 @@ pub const PROGRAMS: &[Program] = &[
     }),
     program("perfquery @h2 1", |_, said| assert_eq!(field(said, "VL15Dropped"), "0")),
     program("perfquery -a @s0", |_, said| assert_eq!(field(said, "PortSelect"), "255")),
-    program("perfquery --rcvcc @h2 1", |_, said| assert_eq!(field(said, "PktRcvFECN"), "0")),
+    program("perfquery --rcvcc @h2 1", |_, said| assert_eq!(field(said, "PortPktRcvFECN"), "0")),
     fails("perfquery --xmtsl @h2 1", 255, |_, said| {
         assert!(!said.contains("PortXmitData"), "{said}")
     }),
@@ -193,11 +190,6 @@ pub const PROGRAMS: &[Program] = &[
         let nodes = lab.oracle.nodes.len() as u64;
         assert_eq!(number_after(said, "## Summary:"), Some(nodes), "{said}");
         assert!(!said.contains("PMA query failures"), "{said}");
-    }),
-    program("ibfindnodesusing =s0 %s0", |lab, said| {
-        let switch = lab.oracle.node("s0");
-        let (far, _) = lab.oracle.far((switch.guid, lab.oracle.trunk(switch)));
-        assert!(said.contains(&format!("==>>  0x{far:016x}")), "{said}");
     }),
     program(
         "sh -c dump_lfts > l 2>/dev/null; ibnetdiscover --cache c >/dev/null; check_lft_balance -l l -i c",
@@ -220,7 +212,7 @@ pub const PROGRAMS: &[Program] = &[
     }),
     program("ibccconfig CACongestionSetting @h2 0 0x3 150 1 0 0", |_, _| {}),
     program("ibccquery CACongestionSetting @h2", |_, said| assert!(said.contains("150"), "{said}")),
-    fails("vendstat -N @s0", 255, |_, said| assert_eq!(said, "")),
+    fails("vendstat -N @s0", 255, |_, said| assert!(said.contains("failed"), "{said}")),
     fails("ibping -c 1 @h0", 0, |_, said| assert!(said.contains("0 received"), "{said}")),
     // The manager lives on.
     program("sminfo", |_, said| assert!(said.contains("SMINFO_MASTER"), "{said}")),
