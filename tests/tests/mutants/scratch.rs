@@ -1,7 +1,7 @@
 //! A scratch copy of this repository below the target folder, in which a daemon is built with a fault.
 //!
-//! Objects of other crates than the changed one are those of this build, or are made once. Each fault costs one incremental
-//! build of one crate.
+//! It has a build folder of its own: Cargo names objects by their path in the workspace, so in the folder of this build a fault
+//! would come into the program. The first build makes all crates below the daemon, each fault costs one crate more.
 
 use super::laboratory::in_repository;
 use serde::Deserialize;
@@ -50,16 +50,15 @@ impl Drawn {
 pub struct Scratch {
     tree: PathBuf,
     out: PathBuf,
-    shared: PathBuf,
 }
 
 impl Scratch {
     /// Makes the copy, or brings it to the state of the repository.
     pub fn new() -> Scratch {
         let program = std::env::current_exe().expect("a test has a path");
-        let shared = program.ancestors().nth(3).expect("target/<profile>/deps/<test>").to_owned();
-        let folder = shared.join("mutants");
-        let scratch = Scratch { tree: folder.join("tree"), out: folder.join("out"), shared };
+        let target = program.ancestors().nth(3).expect("target/<profile>/deps/<test>");
+        let folder = target.join("mutants");
+        let scratch = Scratch { tree: folder.join("tree"), out: folder.join("out") };
         copy(&in_repository(""), &scratch.tree);
         scratch
     }
@@ -112,7 +111,7 @@ impl Scratch {
         let mut command = Command::new("nice");
         command.args(["-n", "10", "cargo", "build", "--profile", "quick", "--offline", "--quiet"]);
         command.args(["-p", package, "--bin", package]).current_dir(&self.tree);
-        command.env("CARGO_TARGET_DIR", &self.out).env("CARGO_BUILD_BUILD_DIR", &self.shared);
+        command.env("CARGO_TARGET_DIR", &self.out);
         let output = command.output().map_err(|error| format!("cargo: {error}"))?;
         match output.status.success() {
             true => Ok(self.out.join("quick").join(package)),
