@@ -247,7 +247,7 @@ impl Desk {
         }
     }
 
-    /// Does what the server wants. Returns false if the worker takes no more orders now.
+    /// Executes the actions of the server. Returns false if the worker takes no more orders now.
     fn act(&mut self) -> bool {
         while let Some(action) = self.server.poll() {
             match action {

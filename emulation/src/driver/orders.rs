@@ -107,7 +107,7 @@ impl Worker {
                 Order::Account(at, reply) => self.await_account(at, reply),
                 Order::Traffic { item, on, reply } => reply(self.let_post(item.as_deref(), on)),
                 Order::Manage(device, datagram) => self.manage(device, |device, now| {
-                    // The thread that gave the order knows which devices have agents.
+                    // Only devices with agents get such orders.
                     device.send_management(datagram, now);
                 }),
                 Order::Claim(device, on) => self.manage(device, |device, now| {

@@ -20,7 +20,7 @@ pub(super) fn memory(config: &SwitchConfig, model: &Model) -> Result<Box<dyn Mem
     (model.make)(Room { ingress: &ingress(config), numbers: &config.memory })
 }
 
-/// The ports of a switch as a memory model sees them.
+/// The properties of all ports that a memory model needs.
 pub(super) fn ingress(config: &SwitchConfig) -> Vec<IngressPort> {
     config.ports.iter().map(ingress_port).collect()
 }
@@ -34,7 +34,7 @@ pub fn headroom_needed(config: &SwitchConfig) -> Bytes {
     needed.max().unwrap_or_default()
 }
 
-/// A port as a memory model sees it. PAUSE protects all priorities alike.
+/// The properties of a port that a memory model needs. PAUSE protects all priorities alike.
 fn ingress_port(port: &PortConfig) -> IngressPort {
     let pause = port.link.pause();
     let lossless = pause.map_or(0, |pause| match pause.mode {

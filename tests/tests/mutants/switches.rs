@@ -170,7 +170,7 @@ fn to_others(state: &State, port: u8, frame: &[u8], sends: &mut Sends) {
     sends.extend(others.map(|other| (Way::Out, other, frame.to_vec())));
 }
 
-/// The relay forwards to stations that it knows; the device does the rest.
+/// The relay forwards to stations in its own table, and the device does the rest.
 fn by_table(state: &mut State, way: Way, port: u8, frame: Vec<u8>, sends: &mut Sends) {
     match state.known.get(&frame[..6]) {
         Some(known) if way == Way::In && !is_group(&frame) => {

@@ -155,8 +155,8 @@ fn streams_and_exit_codes(folder: &Path) {
     assert!(run(folder, "v9", "true").is_err());
 }
 
-/// A limit, like a caller that disappears, closes the socket. The next caller comes at once, perhaps before the machine
-/// knows that this one has gone.
+/// A limit, like a caller that disappears, closes the socket. The next caller comes at once, perhaps before the
+/// end of this one has reached the machine.
 fn ended_with_its_caller(folder: &Path) {
     let short = Duration::from_millis(100);
     let gone = "sh -c for i in 1 2 3 4 5 6 7 8 9 10; do pidof sleep || exit 0; usleep 200000; done; exit 1";

@@ -338,7 +338,7 @@ impl Server {
         }
     }
 
-    /// Forgets clients whose process has ended, as `is_alive` knows.
+    /// Removes clients whose process has ended, by `is_alive`.
     pub fn bury(&mut self, is_alive: impl Fn(i32) -> bool) {
         for client in 0..CLIENTS_MAX {
             // Without a number the process cannot be seen from here.

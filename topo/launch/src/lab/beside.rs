@@ -64,7 +64,7 @@ pub fn environment(
     })?;
     if node.len() > NAME_MAX {
         let reason =
-            format!("{node}: programs of libumad2sim know names of {NAME_MAX} octets at most");
+            format!("{node}: libumad2sim takes names of {NAME_MAX} octets at most");
         return Err(LaunchError::config(reason));
     }
     let mut preload = library()?.display().to_string();

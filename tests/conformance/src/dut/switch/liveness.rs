@@ -1,4 +1,4 @@
-//! Broadcasts by which the tester sees that a switch works, and how fast.
+//! Broadcasts that show whether a switch works, and how fast.
 
 use super::Switch;
 use crate::dut::file::DutFile;
@@ -11,7 +11,7 @@ use testbed::Seen;
 
 /// The number of the first station that only these broadcasts use.
 const STATION: u16 = 0xfe00;
-/// Octets by which a broadcast is told from others: addresses, EtherType and number.
+/// Octets that distinguish a broadcast from others: addresses, EtherType and number.
 const HEAD: usize = 18;
 
 fn is(frame: &Frame, seen: &Seen) -> bool {
