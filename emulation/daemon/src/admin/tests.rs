@@ -163,10 +163,11 @@ impl Played {
                 told(format!("capture {}", capture.is_some()));
                 reply((capture, Instant::from_ps(1)));
             }
-            Order::Change(device, port, settings, reply) => {
+            Order::Change(device, port, settings, reply) if settings.contains_key("scheme") => {
                 told(format!("{device} {port:?} {settings}"));
-                reply(Err("that is fixed".to_owned()));
+                reply(Ok(()));
             }
+            Order::Change(.., reply) => reply(Err("that is fixed".to_owned())),
             Order::Agent(.., reply) => reply(None),
             Order::Manage(..) | Order::Claim(..) => {}
             Order::Account(at, reply) => {
@@ -319,6 +320,7 @@ fn commands_reach_the_worker_and_senseless_ones_do_not() {
         ("DELETE", "/faults/source:1", "", 204),
         ("POST", "/links/relay:1", r#"{"rate":"1 Gbps"}"#, 204),
         ("POST", "/traffic", r#"{"item":"hot","on":false}"#, 200),
+        ("POST", "/settings/relay:2", r#"{"scheme":{"pmax":0.5}}"#, 204),
     ];
     for (method, path, body, expected) in good {
         let (status, answer) = stage.ask(method, path, body);
@@ -331,8 +333,8 @@ fn commands_reach_the_worker_and_senseless_ones_do_not() {
         ("POST", "/links/relay:1", r#"{"up":true}"#, 422),
         ("POST", "/links/relay:1", "nonsense", 400),
         ("POST", "/settings/relay", "{}", 422),
-        ("POST", "/settings/relay", r#"{"scheme":{"kmin":"1 KB"}}"#, 422),
-        ("POST", "/settings/nobody", r#"{"scheme":{"kmin":"1 KB"}}"#, 422),
+        ("POST", "/settings/relay", r#"{"link":{}}"#, 422),
+        ("POST", "/settings/spine", r#"{"scheme":{"kmin":"1 KB"}}"#, 422),
         ("POST", "/traffic", r#"{"on":"yes"}"#, 422),
         ("GET", "/nothing", "", 404),
         ("DELETE", "/status", "", 405),
@@ -346,7 +348,8 @@ fn commands_reach_the_worker_and_senseless_ones_do_not() {
     assert_eq!(told[0], format!("2 2 {:?}", ManualImpairment::Cut(true)));
     assert_eq!(told[1], "2 1 Lossy((250000000, 1000000000))");
     assert!(told[2].starts_with("0 1 Rule(") && told[2].contains("Marked"), "{}", told[2]);
-    assert_eq!(told[3..], ["0 1 Mend", "2 1 1 Gbps", "Some(\"hot\") false"]);
+    let change = "2 Some(PortNumber(2)) [scheme]\npmax = 0.5\n";
+    assert_eq!(told[3..], ["0 1 Mend", "2 1 1 Gbps", "Some(\"hot\") false", change]);
 }
 
 #[test]
@@ -384,9 +387,10 @@ fn the_description_names_every_address_and_no_other() {
     let (_, text) = stage.ask("GET", "/openapi.json", "");
     let description: serde_json::Value = serde_json::from_str(&text).expect("JSON");
     let paths = description["paths"].as_object().expect("paths");
-    assert_eq!(paths.len(), 12);
+    assert_eq!(paths.len(), 13);
     for (path, methods) in paths {
         let path = path.replace("{port}", "relay:1").replace("{node}", "relay");
+        let path = path.replace("{name}", "relay");
         for method in methods.as_object().expect("methods").keys() {
             if method != "parameters" {
                 let (status, _) = stage.ask(&method.to_uppercase(), &path, "");

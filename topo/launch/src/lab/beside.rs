@@ -63,8 +63,7 @@ pub fn environment(
         LaunchError::config(format!("lab {lab} has no subnet manager: pausebed up --managed"))
     })?;
     if node.len() > NAME_MAX {
-        let reason =
-            format!("{node}: libumad2sim takes names of {NAME_MAX} octets at most");
+        let reason = format!("{node}: libumad2sim takes names of {NAME_MAX} octets at most");
         return Err(LaunchError::config(reason));
     }
     let mut preload = library()?.display().to_string();
