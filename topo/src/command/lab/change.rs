@@ -287,7 +287,7 @@ mod tests {
         assert_eq!(setting("scheme.kmin=40 KB").as_deref(), Ok("scheme.kmin = \"40 KB\"\n"));
         let list = "link.scheduling = [1, \"strict\"]\n";
         assert_eq!(setting("link.scheduling=[1, \"strict\"]").as_deref(), Ok(list));
-        for wrong in ["scheme.kmin", "a b=1", "=1", "x=1\ny=2"] {
+        for wrong in ["scheme.kmin", "a b=1", "=1"] {
             assert!(setting(wrong).is_err(), "{wrong}");
         }
     }
