@@ -203,6 +203,7 @@ fn crates_depend_downwards_only() {
 
 /// A library with other features is another library, which would be compiled once for the program and once for tests.
 #[test]
+#[expect(clippy::disallowed_methods, reason = "the test starts cargo")]
 fn program_and_tests_share_compiled_libraries() {
     let features = |words: &[&str]| -> BTreeMap<String, String> {
         let mut cargo = std::process::Command::new("cargo");

@@ -25,7 +25,7 @@ pub enum ToLauncher {
     /// Ready to start.
     Hello(Hello),
     /// A heartbeat, at least every 250 ms from `start` until the report. The launcher decides how much silence it accepts.
-    Beat(Beat),
+    Beat(Box<Beat>),
     /// A bin has ended. Sent with the next heartbeat, if the plan asks for bins.
     Bin(Box<BinSnapshot>),
     /// The run is over. The last message.

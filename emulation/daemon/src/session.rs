@@ -220,7 +220,7 @@ fn converse(
             SessionEvent::LauncherGone if has_reported => return Ok(Ending::Reported),
             SessionEvent::Failed(error) => return Err(error),
             SessionEvent::LauncherGone => return Ok(Ending::LauncherGone),
-            SessionEvent::Beat(beat) => ToLauncher::Beat(beat),
+            SessionEvent::Beat(beat) => ToLauncher::Beat(Box::new(beat)),
             SessionEvent::Done(report) => ToLauncher::Report(report),
         };
         has_reported |= matches!(message, ToLauncher::Report(_));

@@ -304,7 +304,7 @@ impl Session {
             DaemonEvent::Message(ToLauncher::Hello(hello)) => from.hello = Some(hello),
             DaemonEvent::Message(ToLauncher::Beat(beat)) => {
                 self.stretching.iter_mut().for_each(|stretching| stretching.heard(&beat.recent));
-                from.beat = Some(beat);
+                from.beat = Some(*beat);
             }
             DaemonEvent::Message(ToLauncher::Bin(bin)) => self.bins.push(*bin),
             DaemonEvent::Message(ToLauncher::Report(report)) => from.report = Some(report),
