@@ -22,7 +22,13 @@ need tcpreplay tcpreplay
 need tcpdump tcpdump
 need qemu-system-x86_64 qemu-system-x86
 need busybox busybox-static
-need opensm opensm
+libraries="$(ldconfig -p)"
+library() { # library FILE PACKAGE
+  [[ "$libraries" == *"$1"* ]] || missing+=("$2")
+}
+library libopensm.so libopensm9
+library libosmvendor.so libosmvendor5
+library libwrap.so libwrap0
 need ibnetdiscover infiniband-diags
 need ibsim ibsim-utils
 docker info >/dev/null 2>&1 || need dockerd docker.io
@@ -47,15 +53,18 @@ clean_up() {
 }
 trap clean_up EXIT
 
-# Prometheus is unpacked but not installed, because its package would start a permanent service.
-if ! command -v prometheus >/dev/null 2>&1 || ! command -v promtool >/dev/null 2>&1; then
-  unpacked="$(mktemp -d)"
-  if (cd "$unpacked" && apt-get -qq download prometheus 2>/dev/null && dpkg-deb -x prometheus_*.deb .); then
-    PATH="$unpacked/usr/bin:$PATH"
-  else
-    echo "no Prometheus package: tests with promtool and Prometheus are skipped"
-  fi
-fi
+# These packages are unpacked and not installed, because each would start a permanent service. That of OpenSM would manage
+# the fabrics that this host is connected to.
+unpacked="$(mktemp -d)"
+PATH="$PATH:$unpacked/usr/bin:$unpacked/usr/sbin"
+unpack() { # unpack COMMAND PACKAGE
+  command -v "$1" >/dev/null 2>&1 && return
+  (cd "$unpacked" && apt-get -qq download "$2" 2>/dev/null && dpkg-deb -x "$2"_*.deb .) \
+    || echo "no package $2: tests with $1 are skipped"
+}
+unpack prometheus prometheus
+unpack promtool prometheus
+unpack opensm opensm
 
 # A Docker engine for the tests in containers: a running one, else one started here and stopped after the
 # tests. Without an engine those tests print SKIPPED.

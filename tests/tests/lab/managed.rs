@@ -49,11 +49,9 @@ impl Drop for Manager {
 
 /// The environment of the tests has the packages; otherwise the reason is printed.
 fn has_packages() -> bool {
-    let has = |program: &str| {
-        ["/usr/sbin", "/usr/bin", "/usr/local/sbin", "/usr/local/bin"]
-            .iter()
-            .any(|folder| std::path::Path::new(folder).join(program).exists())
-    };
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let has =
+        |program: &str| std::env::split_paths(&path).any(|folder| folder.join(program).exists());
     let library = std::fs::read_dir("/usr/lib").into_iter().flatten().flatten();
     let has_library =
         library.into_iter().any(|entry| entry.path().join("umad2sim/libumad2sim.so").exists());
