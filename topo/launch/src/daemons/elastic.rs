@@ -5,24 +5,22 @@
 //!            late in two intervals that are no neighbours
 //!   STEADY ──────────────────────────────────────────────▶ stretch by p99 over the goal ──┐
 //!    ▲  ▲ │ calm for some time, and long after a stretch                                  │
-//!    │  │ └────────────────────────▶ tighten to what the calm permits ┐                   │
+//!    │  │ └─────────────────────────────▶ tighten to three quarters ──┐                   │
 //!    │  └────────────── SETTLING until the change is in force ◀───────┴───────────────────┘
 //! ```
 //!
 //! An interval is *late* if one departure in a hundred is later than half of what a run may be. Two late intervals side
 //! by side may be one stall, which a run survives and which no dilation would shorten. A lateness in wall time hardly
 //! depends on the dilation, so it falls in frame times as the dilation grows: the rule computes the new dilation and does
-//! not feel its way, up or down. So the burst of work with which processes and containers start stretches a run for some
-//! seconds and not for minutes. A stretch too many costs wall time and one too few the run, so the rule stretches at once
-//! and tightens slowly. Each stretch that a tightening has provoked doubles the time until the next tightening: there is
-//! no oscillation.
+//! not feel its way. A stretch too many costs wall time and one too few the run, so it stretches at once and tightens
+//! slowly. Each stretch that a tightening has provoked doubles the time until the next tightening: there is no oscillation.
 
 use emulation::fidelity::Recent;
 use emulation::fidelity::verdict::LATENESS_LIMIT;
 
 /// The p99 that a stretch aims at, and above which an interval is late, in thousandths of a frame time.
 const GOAL: u64 = LATENESS_LIMIT / 2;
-/// The p99 up to which an interval is calm. A tightening aims at it.
+/// The p99 up to which an interval is calm. Three quarters of the dilation make it a third larger at most.
 const CALM: u64 = LATENESS_LIMIT / 5;
 /// The least number of departures that are judged together: a 99th percentile of fewer says nothing.
 const COUNT_MIN: u64 = 200;
@@ -32,12 +30,12 @@ const MEMORY: usize = 5;
 const STRETCH_PERCENT: (u64, u64) = (150, 800);
 /// The largest dilation over that of the start. A host that needs more is not meant for live runs.
 pub(crate) const STRETCH_MAX: u64 = 16;
-/// The least and the largest factor of one tightening, in percent.
-const TIGHTEN_PERCENT: (u64, u64) = (25, 75);
+/// The factor of one tightening, in percent.
+const TIGHTEN_PERCENT: u64 = 75;
 /// How long a run must be calm before it tightens.
-const CALM_NS: u64 = 5_000_000_000;
+const CALM_NS: u64 = 10_000_000_000;
 /// The first tightening comes no sooner than this after a stretch.
-const HOLD_NS: u64 = 5_000_000_000;
+const HOLD_NS: u64 = 30_000_000_000;
 
 /// The state of the rule for one run.
 #[derive(Clone, Debug)]
@@ -54,8 +52,6 @@ pub(crate) struct Elastic {
     settled_ns: u64,
     /// Wall time since which all intervals are calm.
     calm_since_ns: u64,
-    /// The largest p99 of these intervals.
-    calm_p99: u64,
     /// Wall time before which nothing is tightened.
     held_until_ns: u64,
     hold_ns: u64,
@@ -73,7 +69,6 @@ impl Elastic {
             p99s: Vec::new(),
             settled_ns: 0,
             calm_since_ns: 0,
-            calm_p99: 0,
             held_until_ns: 0,
             hold_ns: HOLD_NS,
             has_tightened: false,
@@ -91,9 +86,8 @@ impl Elastic {
             return None;
         }
         let p99 = std::mem::take(&mut self.open).p99();
-        self.calm_p99 = self.calm_p99.max(p99);
         if p99 > CALM {
-            (self.calm_since_ns, self.calm_p99) = (now_ns, 0);
+            self.calm_since_ns = now_ns;
         }
         self.p99s.push(p99);
         if self.p99s.len() > MEMORY {
@@ -117,9 +111,7 @@ impl Elastic {
 
     /// The smaller dilation that a calm host permits.
     fn tightened(&self, now_ns: u64) -> Option<u64> {
-        let (least, most) = TIGHTEN_PERCENT;
-        let percent = (self.calm_p99 * 100 / CALM).clamp(least, most);
-        let next = (self.dilation * percent).div_ceil(100).max(self.estimate);
+        let next = (self.dilation * TIGHTEN_PERCENT).div_ceil(100).max(self.estimate);
         let is_calm = now_ns >= self.held_until_ns && now_ns >= self.calm_since_ns + CALM_NS;
         (is_calm && next < self.dilation).then_some(next)
     }
@@ -133,7 +125,6 @@ impl Elastic {
         self.has_tightened = !stretches;
         self.dilation = next;
         self.p99s.clear();
-        self.calm_p99 = 0;
         (self.settled_ns, self.calm_since_ns) = (settled_ns, settled_ns);
     }
 }
