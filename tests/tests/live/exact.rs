@@ -186,13 +186,15 @@ fn every_scenario_equals_its_twin_with_two_processes_and_with_one_for_each_devic
     let _alone = alone();
     let all = scenarios();
     println!("{} scenarios: {}", all.len(), all.join(", "));
-    for name in all {
-        let file = scenario(&name);
-        once(&name, || {
-            let twin = twin(&file, &[]);
-            assert_equals(&twin, &file, &EXACT);
-            assert_equals(&twin, &file, &[&EXACT[..], &["--set", "run.placement=device"]].concat());
-        });
+    let placements = ["worker", "device"].map(|word| (word, format!("run.placement={word}")));
+    for (word, placement) in &placements {
+        for name in &all {
+            let file = scenario(name);
+            once(&format!("{word} {name}"), || {
+                let twin = twin(&file, &[]);
+                assert_equals(&twin, &file, &[&EXACT[..], &["--set", placement]].concat());
+            });
+        }
     }
 }
 
