@@ -2,30 +2,38 @@
 //! nothing.
 //!
 //! ```text
-//!            late in two intervals that are no neighbours
+//!            late, and not by one stall alone
 //!   STEADY ──────────────────────────────────────────────▶ stretch by p99 over the goal ──┐
-//!    ▲  ▲ │ calm for some time, and long after a stretch                                  │
+//!    ▲  ▲ │ calm, and long after a stretch                                                │
 //!    │  │ └─────────────────────────────▶ tighten to three quarters ──┐                   │
 //!    │  └────────────── SETTLING until the change is in force ◀───────┴───────────────────┘
 //! ```
 //!
-//! An interval is *late* if one departure in a hundred is later than half of what a run may be. Two late intervals side
-//! by side may be one stall, which a run survives and which no dilation would shorten. A lateness in wall time hardly
-//! depends on the dilation, so it falls in frame times as the dilation grows: the rule computes the new dilation and does
-//! not feel its way. A stretch too many costs wall time and one too few the run, so it stretches at once and tightens
-//! slowly. Each stretch that a tightening has provoked doubles the time until the next tightening: there is no oscillation.
+//! A run may have one departure in a hundred that is later than the limit, so the rule judges as the run is judged: by the p99
+//! of all departures, here of the last seconds. A host that stalls for some milliseconds every second or two is punctual in
+//! that sense, and a stretch would cost wall time for nothing. A run is *late* if the p99 of five seconds is above half of
+//! the limit. One stall is no reason, because no dilation would shorten it: there must be two late intervals that are no
+//! neighbours. A lateness in wall time hardly depends on the dilation, so it falls in frame times as the dilation grows: the
+//! rule computes the new dilation and does not feel its way. A stretch too many costs wall time and one too few the run, so it
+//! stretches at once and tightens slowly. Each stretch that a tightening has provoked doubles the time until the next
+//! tightening: there is no oscillation.
 
 use emulation::fidelity::Recent;
 use emulation::fidelity::verdict::LATENESS_LIMIT;
+use std::collections::VecDeque;
 
-/// The p99 that a stretch aims at, and above which an interval is late, in thousandths of a frame time.
+/// The p99 that a stretch aims at, and above which a time is late, in thousandths of a frame time.
 const GOAL: u64 = LATENESS_LIMIT / 2;
-/// The p99 up to which an interval is calm. Three quarters of the dilation make it a third larger at most.
+/// The p99 up to which a time is calm. Three quarters of the dilation make it a third larger at most.
 const CALM: u64 = LATENESS_LIMIT / 5;
-/// The least number of departures that are judged together: a 99th percentile of fewer says nothing.
+/// The least number of departures of an interval: a 99th percentile of fewer says nothing.
 const COUNT_MIN: u64 = 200;
-/// Intervals that are remembered.
-const MEMORY: usize = 5;
+/// The least number of intervals that are judged together.
+const INTERVALS_MIN: usize = 4;
+/// The time at the beginning that is not judged: processes touch their memory for the first time.
+const BEGINNING_NS: u64 = 250_000_000;
+/// How far back lateness counts for a stretch.
+const LATE_NS: u64 = 5_000_000_000;
 /// The least and the largest factor of one stretch, in percent.
 const STRETCH_PERCENT: (u64, u64) = (150, 800);
 /// The largest dilation over that of the start. A host that needs more is not meant for live runs.
@@ -46,12 +54,10 @@ pub(crate) struct Elastic {
     dilation: u64,
     /// Lateness that is not judged yet.
     open: Recent,
-    /// The p99 of the latest intervals under this dilation, the newest last.
-    p99s: Vec<u64>,
-    /// Wall time before which intervals may belong to the dilation before.
-    settled_ns: u64,
-    /// Wall time since which all intervals are calm.
-    calm_since_ns: u64,
+    /// The intervals under this dilation of the last ten seconds, each with its end, the newest last.
+    intervals: VecDeque<(u64, Recent)>,
+    /// Wall time before which intervals may belong to the dilation before; unknown before the first interval.
+    settled_ns: Option<u64>,
     /// Wall time before which nothing is tightened.
     held_until_ns: u64,
     hold_ns: u64,
@@ -66,9 +72,8 @@ impl Elastic {
             estimate,
             dilation: estimate,
             open: Recent::default(),
-            p99s: Vec::new(),
-            settled_ns: 0,
-            calm_since_ns: 0,
+            intervals: VecDeque::new(),
+            settled_ns: None,
             held_until_ns: 0,
             hold_ns: HOLD_NS,
             has_tightened: false,
@@ -78,42 +83,43 @@ impl Elastic {
     /// An interval ends at `now_ns` of wall time, in which all workers together were as late as `recent`. Returns the
     /// dilation to change to, if any; it must be in force `lead_ns` later.
     pub fn interval(&mut self, now_ns: u64, lead_ns: u64, recent: &Recent) -> Option<u64> {
-        if now_ns < self.settled_ns {
+        if now_ns < *self.settled_ns.get_or_insert(now_ns + BEGINNING_NS) {
             return None;
         }
         self.open.merge(recent);
         if self.open.count < COUNT_MIN {
             return None;
         }
-        let p99 = std::mem::take(&mut self.open).p99();
-        if p99 > CALM {
-            self.calm_since_ns = now_ns;
+        self.intervals.push_back((now_ns, std::mem::take(&mut self.open)));
+        while self.intervals.front().is_some_and(|(end, _)| end + CALM_NS < now_ns) {
+            self.intervals.pop_front();
         }
-        self.p99s.push(p99);
-        if self.p99s.len() > MEMORY {
-            self.p99s.remove(0);
-        }
-        let next = self.stretched().or_else(|| self.tightened(now_ns))?;
+        let next = self.stretched(now_ns).or_else(|| self.tightened(now_ns))?;
         self.change(next, now_ns, now_ns + lead_ns);
         Some(next)
     }
 
-    /// The larger dilation that the latest intervals call for.
-    fn stretched(&self) -> Option<u64> {
-        let (newest, before) = self.p99s.split_last()?;
-        let (_, before) = before.split_last()?;
-        let p99 = (*newest).min(before.iter().copied().max()?);
+    /// The larger dilation that the last seconds call for.
+    fn stretched(&self, now_ns: u64) -> Option<u64> {
+        let last = self.intervals.iter().rev().take_while(|(end, _)| end + LATE_NS > now_ns);
+        let last: Vec<&Recent> = last.map(|(_, recent)| recent).collect();
+        let is_late = |recent: &&Recent| recent.p99() > GOAL;
+        let (first, newest) = (last.iter().rposition(is_late)?, last.iter().position(is_late)?);
+        let p99 = p99(last.iter().copied());
         let (least, most) = STRETCH_PERCENT;
         let percent = (p99 * 100 / GOAL).clamp(least, most);
         let next = (self.dilation * percent).div_ceil(100).min(self.estimate * STRETCH_MAX);
-        (p99 > GOAL && next > self.dilation).then_some(next)
+        let is_due = last.len() >= INTERVALS_MIN && first > newest + 1 && p99 > GOAL;
+        (is_due && next > self.dilation).then_some(next)
     }
 
     /// The smaller dilation that a calm host permits.
     fn tightened(&self, now_ns: u64) -> Option<u64> {
         let next = (self.dilation * TIGHTEN_PERCENT).div_ceil(100).max(self.estimate);
-        let is_calm = now_ns >= self.held_until_ns && now_ns >= self.calm_since_ns + CALM_NS;
-        (is_calm && next < self.dilation).then_some(next)
+        let is_calm = p99(self.intervals.iter().map(|(_, recent)| recent)) <= CALM;
+        let has_lasted = self.settled_ns.is_some_and(|settled| now_ns >= settled + CALM_NS);
+        let is_due = is_calm && has_lasted && now_ns >= self.held_until_ns;
+        (is_due && next < self.dilation).then_some(next)
     }
 
     fn change(&mut self, next: u64, now_ns: u64, settled_ns: u64) {
@@ -124,9 +130,16 @@ impl Elastic {
         }
         self.has_tightened = !stretches;
         self.dilation = next;
-        self.p99s.clear();
-        (self.settled_ns, self.calm_since_ns) = (settled_ns, settled_ns);
+        self.intervals.clear();
+        self.settled_ns = Some(settled_ns);
     }
+}
+
+/// The p99 of several intervals together.
+fn p99<'a>(intervals: impl Iterator<Item = &'a Recent>) -> u64 {
+    let mut all = Recent::default();
+    intervals.for_each(|recent| all.merge(recent));
+    all.p99()
 }
 
 #[cfg(test)]

@@ -112,6 +112,24 @@ fn a_quiet_host_and_single_stalls_change_nothing() {
 }
 
 #[test]
+fn short_stalls_every_second_or_two_change_nothing() {
+    // Fidelity of a run as an ordinary user on two virtual cores: stalls of a tick or two of the scheduler.
+    let hour = 3_600 * SECOND;
+    for seed in 0..5 {
+        let trace = run(&noise(seed, hour, [3 * MS, 8 * MS], [SECOND / 2, 3 * SECOND]), hour, 0);
+        assert!(trace.changes.is_empty(), "seed {seed}: {:?}", trace.changes);
+        assert!(trace.p99() <= LATENESS_LIMIT);
+    }
+}
+
+#[test]
+fn a_late_beginning_changes_nothing() {
+    let stalls = (0..12).map(|n| (n * 20 * MS, 15 * MS)).collect();
+    let trace = run(&stalls, 60 * SECOND, SECOND);
+    assert!(trace.changes.is_empty(), "{:?}", trace.changes);
+}
+
+#[test]
 fn frequent_stalls_do_not_make_the_clock_oscillate() {
     let hour = 3_600 * SECOND;
     for seed in 0..5 {
