@@ -213,7 +213,7 @@ pub(crate) fn perform(
         eprintln!("{}: exact pace, as fast as this host computes", scenario.name);
     } else if conditions.substrate.is_live {
         let host = Calibration::load();
-        let estimate = estimate::live(scenario, &lab, &host);
+        let estimate = estimate::run(scenario, &lab, &host);
         (conditions.dilation, conditions.elastic) = (estimate.dilation, estimate.elastic);
         eprintln!(
             "{}: {}× slowed, {:.0} frame-hops/s, about {:.0} s of wall time{}",

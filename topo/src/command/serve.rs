@@ -74,7 +74,7 @@ pub(super) fn run(options: &Options, line: &str) -> Outcome {
     let is_exact = substrate.is_live && scenario.run.pace == Pace::Exact;
     let (dilation, elastic) = match substrate.is_live && !is_exact {
         true => {
-            let estimate = estimate::live(&scenario, &lab, &Calibration::load());
+            let estimate = estimate::run(&scenario, &lab, &Calibration::load());
             (estimate.dilation, estimate.elastic)
         }
         false => (0, false),

@@ -11,7 +11,7 @@
 //!
 //! A run may have one departure in a hundred that is later than the limit, so the rule judges as the run is judged: by the p99
 //! of all departures, here of the last seconds. A host that stalls for some milliseconds every second or two is punctual in
-//! that sense, and a stretch would cost wall time for nothing. A run is *late* if the p99 of five seconds is above half of
+//! that sense, and a stretch would cost wall time for nothing. A run is *late* if the p99 of three seconds is above half of
 //! the limit. One stall is no reason, because no dilation would shorten it: there must be two late intervals that are no
 //! neighbours. A lateness in wall time hardly depends on the dilation, so it falls in frame times as the dilation grows: the
 //! rule computes the new dilation and does not feel its way. A stretch too many costs wall time and one too few the run, so it
@@ -33,7 +33,7 @@ const INTERVALS_MIN: usize = 4;
 /// The time at the beginning that is not judged: processes touch their memory for the first time.
 const BEGINNING_NS: u64 = 250_000_000;
 /// How far back lateness counts for a stretch.
-const LATE_NS: u64 = 5_000_000_000;
+const LATE_NS: u64 = 3_000_000_000;
 /// The least and the largest factor of one stretch, in percent.
 const STRETCH_PERCENT: (u64, u64) = (150, 800);
 /// The largest dilation over that of the start. A host that needs more is not meant for live runs.

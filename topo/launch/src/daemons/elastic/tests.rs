@@ -116,7 +116,7 @@ fn short_stalls_every_second_or_two_change_nothing() {
     // Fidelity of a run as an ordinary user on two virtual cores: stalls of a tick or two of the scheduler.
     let hour = 3_600 * SECOND;
     for seed in 0..5 {
-        let trace = run(&noise(seed, hour, [3 * MS, 8 * MS], [SECOND / 2, 3 * SECOND]), hour, 0);
+        let trace = run(&noise(seed, hour, [3 * MS, 8 * MS], [SECOND, 3 * SECOND]), hour, 0);
         assert!(trace.changes.is_empty(), "seed {seed}: {:?}", trace.changes);
         assert!(trace.p99() <= LATENESS_LIMIT);
     }
