@@ -42,7 +42,12 @@ impl Recent {
 
     /// The 99th percentile in thousandths of a frame time, interpolated within its class; zero if nothing was counted.
     pub fn p99(&self) -> u64 {
-        let mut allowed = self.count / 100;
+        self.exceeded_by_one_in(100)
+    }
+
+    /// The lateness that one departure in `of` exceeds, as [`Self::p99`] has it for a hundred.
+    pub fn exceeded_by_one_in(&self, of: u64) -> u64 {
+        let mut allowed = self.count / of;
         for (class, late) in self.late.iter().enumerate().rev() {
             let late = u64::from(*late);
             if late > allowed {

@@ -24,8 +24,10 @@ use std::collections::VecDeque;
 
 /// The p99 that a stretch aims at, and above which a time is late, in thousandths of a frame time.
 const GOAL: u64 = LATENESS_LIMIT / 2;
-/// The p99 up to which a time is calm. Three quarters of the dilation make it a third larger at most.
+/// A time is calm if no more than one departure in so many is later than this. One in a hundred would be the limit itself:
+/// beside busy processes a little less time makes the p99 jump from nothing to the length of their time slices.
 const CALM: u64 = LATENESS_LIMIT / 5;
+const CALM_ONE_IN: u64 = 200;
 /// The least number of departures of an interval: a 99th percentile of fewer says nothing.
 const COUNT_MIN: u64 = 200;
 /// The least number of intervals that are judged together.
@@ -105,7 +107,7 @@ impl Elastic {
         let last: Vec<&Recent> = last.map(|(_, recent)| recent).collect();
         let is_late = |recent: &&Recent| recent.p99() > GOAL;
         let (first, newest) = (last.iter().rposition(is_late)?, last.iter().position(is_late)?);
-        let p99 = p99(last.iter().copied());
+        let p99 = together(last.iter().copied()).p99();
         let (least, most) = STRETCH_PERCENT;
         let percent = (p99 * 100 / GOAL).clamp(least, most);
         let next = (self.dilation * percent).div_ceil(100).min(self.estimate * STRETCH_MAX);
@@ -116,7 +118,8 @@ impl Elastic {
     /// The smaller dilation that a calm host permits.
     fn tightened(&self, now_ns: u64) -> Option<u64> {
         let next = (self.dilation * TIGHTEN_PERCENT).div_ceil(100).max(self.estimate);
-        let is_calm = p99(self.intervals.iter().map(|(_, recent)| recent)) <= CALM;
+        let all = together(self.intervals.iter().map(|(_, recent)| recent));
+        let is_calm = all.exceeded_by_one_in(CALM_ONE_IN) <= CALM;
         let has_lasted = self.settled_ns.is_some_and(|settled| now_ns >= settled + CALM_NS);
         let is_due = is_calm && has_lasted && now_ns >= self.held_until_ns;
         (is_due && next < self.dilation).then_some(next)
@@ -135,11 +138,11 @@ impl Elastic {
     }
 }
 
-/// The p99 of several intervals together.
-fn p99<'a>(intervals: impl Iterator<Item = &'a Recent>) -> u64 {
+/// The lateness of several intervals.
+fn together<'a>(intervals: impl Iterator<Item = &'a Recent>) -> Recent {
     let mut all = Recent::default();
     intervals.for_each(|recent| all.merge(recent));
-    all.p99()
+    all
 }
 
 #[cfg(test)]
