@@ -111,7 +111,9 @@ fn main() {
     let picture = words.windows(2).find(|pair| pair[0] == "--picture").map(|pair| &pair[1]);
     let bench = std::env::current_exe().expect("this program");
     let program = bench.ancestors().nth(2).expect("the build folder").join("pausebed");
-    println!("processes  wall ms  CPU ms  datagrams  with a promise alone  µs of CPU a datagram   (per frame time)");
+    println!(
+        "processes  wall ms  CPU ms  datagrams  with a promise alone  µs of CPU a datagram   (per frame time)"
+    );
     let mut points = Vec::new();
     for leaves in LEAVES {
         let costs: Vec<Cost> = (0..TURNS).map(|_| run(&program, leaves)).collect();

@@ -1,8 +1,9 @@
 //! The runs of one command: side by side on the virtual clock, one after another live. Each is printed when it
 //! ends, and all are summarised at the end.
 
-use crate::exit::Exit;
+use crate::exit::{Exit, Outcome};
 use crate::options::{RunOptions, cores};
+use crate::shards::ShardOptions;
 use crate::terminal::progress::RunProgress;
 use crate::terminal::summary;
 use dashmap::DashMap;
@@ -17,6 +18,7 @@ use scenario::files::Loaded;
 use scenario::render::render;
 use scenario::run::Pace;
 use search::parallel::map_in_parallel;
+use search::shard::{Plan, Planned};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -31,6 +33,8 @@ const DEVICES_A_THREAD: usize = 64;
 #[derive(Clone, Debug)]
 struct Task {
     loaded: Loaded,
+    /// Its run directory, relative to that of the command.
+    name: PathBuf,
     folder: Option<PathBuf>,
 }
 
@@ -39,6 +43,14 @@ type Ending = Result<Box<Experiment>, LaunchError>;
 
 /// A task and how it ended.
 type Run<'a> = (&'a Task, Ending);
+
+/// A task, its run directory, and its result or why it has none.
+struct Concluded<'a> {
+    task: &'a Task,
+    folder: Option<&'a Path>,
+    result: Result<&'a RunResult, String>,
+    exit: Exit,
+}
 
 /// The runs that a command asks for.
 pub(crate) struct Campaign {
@@ -70,30 +82,72 @@ impl Campaign {
                 self.side_by_side(&tasks, (cores / threads).max(1), threads)
             }
         };
-        self.conclude(&runs)
+        let concluded = runs.iter().map(|(task, ending)| Concluded {
+            task,
+            folder: task.folder.as_deref(),
+            result: ending.as_ref().map(|run| &run.result).map_err(|error| with_sources(error)),
+            exit: exit_of(ending),
+        });
+        self.conclude(&concluded.collect::<Vec<_>>())
+    }
+
+    /// Makes the runs of a share, merges those of all shares, or prints what would be run; all runs if nothing of that is
+    /// asked for. `name` is that of the suite.
+    ///
+    /// # Errors
+    /// If run directories cannot be merged, or no job can be written.
+    pub(crate) fn shared(&self, name: &str, shards: &ShardOptions, loaded: &[Loaded]) -> Outcome {
+        let tasks = self.tasks(loaded);
+        let planned = |task: &Task| Planned {
+            folder: task.name.display().to_string(),
+            scenario: task.loaded.scenario.clone(),
+        };
+        let plan = || Ok(Plan::new(tasks.iter().map(planned).collect()));
+        let is_live = |task: &Task| substrate(task.loaded.scenario.run.backend).is_live;
+        let threads = self.common.threads.map_or(1, NonZeroUsize::get);
+        let at_once = if tasks.iter().any(is_live) { 1 } else { (cores() / threads).max(1) };
+        let run = |planned: &Planned, folder: &Path| {
+            let substrate = substrate(planned.scenario.run.backend);
+            let conditions = Conditions::new(substrate, &self.line);
+            let conditions = Conditions { threads, folder: Some(folder), ..conditions };
+            perform(&planned.scenario, conditions, true).map(drop)
+        };
+        let place = (name, self.common.out.as_deref());
+        if let Some(exit) = shards.instead(place, plan, at_once, run)? {
+            return Ok(exit);
+        }
+        if shards.merge.is_empty() {
+            return Ok(self.run(loaded));
+        }
+        let merged = shards.merged(&plan()?)?;
+        let concluded = tasks.iter().zip(&merged).map(|(task, (folder, result))| Concluded {
+            task,
+            folder: Some(folder),
+            result: Ok(result),
+            exit: result.into(),
+        });
+        Ok(self.conclude(&concluded.collect::<Vec<_>>()))
     }
 
     /// One task for each file and seed, in the order of the command line.
     fn tasks(&self, loaded: &[Loaded]) -> Vec<Task> {
-        let common = &self.common;
-        let mut tasks = Vec::new();
-        for file in loaded {
-            let base = match self.single {
-                true => common.out.clone(),
-                false => common.out.as_ref().map(|folder| folder.join(&file.stem)),
-            };
-            let Some(seeds) = common.seeds.clone() else {
-                tasks.push(Task { loaded: file.clone(), folder: base });
-                continue;
-            };
-            tasks.extend(seeds.map(|seed| {
-                let mut loaded = file.clone();
+        let task = |file: &Loaded, seed: Option<u64>| {
+            let (mut loaded, mut name) = (file.clone(), PathBuf::new());
+            if !self.single {
+                name.push(&file.stem);
+            }
+            if let Some(seed) = seed {
                 loaded.scenario.run.seed = seed;
-                let folder = base.as_ref().map(|folder| folder.join(format!("seed-{seed}")));
-                Task { loaded, folder }
-            }));
-        }
-        tasks
+                name.push(format!("seed-{seed}"));
+            }
+            let folder = self.common.out.as_ref().map(|folder| folder.join(&name));
+            Task { loaded, name, folder }
+        };
+        let each = |file| match self.common.seeds.clone() {
+            None => vec![task(file, None)],
+            Some(seeds) => seeds.map(|seed| task(file, Some(seed))).collect(),
+        };
+        loaded.iter().flat_map(each).collect()
     }
 
     fn one_by_one<'a>(&self, tasks: &'a [Task], threads: usize) -> Vec<Run<'a>> {
@@ -157,22 +211,22 @@ impl Campaign {
     /// Makes the report of every run with files, together with its baseline if that was run too.
     ///
     /// A report that cannot be made is a message, and does not change the exit code.
-    fn report(&self, runs: &[Run<'_>]) {
-        for (task, ending) in runs {
-            let (Some(folder), Ok(experiment)) = (&task.folder, ending) else { continue };
-            match report::write(folder, baseline(task, &experiment.result, runs)) {
+    fn report(&self, runs: &[Concluded<'_>]) {
+        for run in runs {
+            let (Some(folder), Ok(result)) = (run.folder, &run.result) else { continue };
+            match report::write(folder, baseline(run.task, result, runs)) {
                 Ok(file) if !self.common.json => println!("report  {}", file.display()),
                 Ok(_) => {}
-                Err(error) => eprintln!("{}: no report: {error}", task.loaded.scenario.name),
+                Err(error) => eprintln!("{}: no report: {error}", result.scenario),
             }
         }
     }
 
     /// Prints the summary, writes `suite.json`, and returns the exit code.
-    fn conclude(&self, runs: &[Run<'_>]) -> Exit {
+    fn conclude(&self, runs: &[Concluded<'_>]) -> Exit {
         let common = &self.common;
-        let done = runs.iter().filter_map(|(_, ending)| ending.as_ref().ok());
-        let results: Vec<&RunResult> = done.map(|experiment| &experiment.result).collect();
+        let results: Vec<&RunResult> =
+            runs.iter().filter_map(|run| run.result.as_ref().ok().copied()).collect();
         if common.json {
             println!("{}", sums::json(&results));
         } else if common.seeds.is_some() {
@@ -183,14 +237,11 @@ impl Campaign {
         if !common.no_report {
             self.report(runs);
         }
-        let mut exit = runs.iter().map(|(_, ending)| exit_of(ending)).max().unwrap_or(Exit::Good);
-        let rows = runs.iter().map(|(task, ending)| sums::Row {
-            stem: &task.loaded.stem,
-            folder: task.folder.as_deref().unwrap_or(Path::new("")),
-            result: ending
-                .as_ref()
-                .map(|experiment| &experiment.result)
-                .map_err(|error| with_sources(error)),
+        let mut exit = runs.iter().map(|run| run.exit).max().unwrap_or(Exit::Good);
+        let rows = runs.iter().map(|run| sums::Row {
+            stem: &run.task.loaded.stem,
+            folder: &run.task.name,
+            result: run.result.clone(),
         });
         if let Some(folder) = common.out.as_deref().filter(|_| !self.single)
             && let Err(error) = sums::write_suite(folder, &rows.collect::<Vec<_>>())
@@ -232,7 +283,7 @@ pub(crate) fn perform(
 
 /// The run directory of the baseline of a run, with the same seed: that of the scenario that it names, or that of
 /// the same experiment without congestion control, whose name differs only in the scheme.
-fn baseline<'a>(task: &Task, result: &RunResult, runs: &'a [Run<'_>]) -> Option<&'a Path> {
+fn baseline<'a>(task: &Task, result: &RunResult, runs: &[Concluded<'a>]) -> Option<&'a Path> {
     fn stem(result: &RunResult) -> Option<&str> {
         result.scenario.strip_suffix(result.scheme.as_str())
     }
@@ -245,11 +296,10 @@ fn baseline<'a>(task: &Task, result: &RunResult, runs: &'a [Run<'_>]) -> Option<
             differs && stem(result).is_some() && stem(other) == stem(result)
         }
     };
-    let found = runs.iter().find(|(_, ending)| {
-        let other = ending.as_ref().map(|experiment| &experiment.result);
-        other.is_ok_and(|other| other.seed == result.seed && is_baseline(other))
+    let found = runs.iter().find(|run| {
+        run.result.as_ref().is_ok_and(|other| other.seed == result.seed && is_baseline(other))
     });
-    found.and_then(|(task, _)| task.folder.as_deref())
+    found.and_then(|run| run.folder)
 }
 
 fn exit_of(ending: &Ending) -> Exit {

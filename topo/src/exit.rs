@@ -23,7 +23,7 @@ pub enum Exit {
     Inconclusive = 4,
     /// A daemon died.
     Died = 5,
-    /// A capture lacks frames that passed its ports.
+    /// A capture lacks frames that passed its ports, or a merge lacks runs.
     Incomplete = 6,
     /// The user pressed Ctrl-C.
     Interrupted = 130,

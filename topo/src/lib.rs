@@ -7,4 +7,5 @@ mod campaign;
 pub mod command;
 mod exit;
 mod options;
+mod shards;
 mod terminal;

@@ -96,7 +96,7 @@ fn busy(loops: usize) -> Vec<Busy> {
     (0..loops).map(|n| Busy::on(&(n % cores).to_string(), 0)).collect()
 }
 
-/// A build of this project that begins anew when it ends.
+/// A build of this project that begins anew when it ends, as long as this process lives.
 struct Build {
     child: Child,
     _target: TempDir,
@@ -105,9 +105,10 @@ struct Build {
 impl Build {
     fn start() -> Build {
         let target = tempfile::tempdir().expect("a folder");
-        let line = "while :; do rm -rf \"$1\"/*; cargo build --offline -p launch --target-dir \"$1\"; done";
+        let line = "while kill -0 \"$2\"; do rm -rf \"$1\"/*; cargo build --offline -p launch --target-dir \"$1\"; done";
         let mut command = Command::new("sh");
-        command.args(["-c", line, "sh"]).arg(target.path()).current_dir(in_repository("."));
+        command.args(["-c", line, "sh"]).arg(target.path()).arg(std::process::id().to_string());
+        command.current_dir(in_repository("."));
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
         Build { child: command.spawn().expect("a shell"), _target: target }
     }

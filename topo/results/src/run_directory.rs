@@ -23,7 +23,7 @@ mod tables;
 pub mod topology;
 
 pub use emulation::fidelity::FidelityBin;
-pub use sealed::FileSummary;
+pub use sealed::{FileSummary, sha256};
 
 /// The input of a run directory.
 #[derive(Debug)]

@@ -12,11 +12,13 @@
 //! The expectations of the base scenario hold for its own values and are not checked.
 
 use crate::parallel::map_in_parallel;
+use crate::shard::{Plan, Planned};
 use grid::{Axis, Point};
 use judgement::Judged;
 use launch::experiment::{Conditions, Experiment};
 use launch::{LaunchError, substrate};
 use outcome::Row;
+use results::run_directory::result::RunResult;
 use results::verdict::Verdict;
 use scenario::Scenario;
 use scenario::files;
@@ -111,12 +113,12 @@ impl Sweep {
         grid::points(&self.axes)
     }
 
-    /// The index of each point and its scenario, with each seed.
+    /// The runs: every point, with each seed.
     ///
     /// # Errors
     /// If the base cannot be read, a value is refused, or a measure is not the scenario's.
-    fn tasks(&self) -> Result<Vec<(usize, Scenario)>, SweepError> {
-        let mut tasks = Vec::new();
+    pub fn plan(&self) -> Result<Plan, SweepError> {
+        let mut runs = Vec::new();
         for (index, point) in self.points().iter().enumerate() {
             let sets: Vec<String> = self.sets.iter().chain(&point.sets).cloned().collect();
             let loaded = files::load(&self.base, &sets).map_err(SweepError::File)?;
@@ -128,10 +130,11 @@ impl Sweep {
             for n in 0..self.seeds {
                 let mut scenario = scenario.clone();
                 scenario.run.seed = scenario.run.seed.wrapping_add(n);
-                tasks.push((index, scenario));
+                let folder = format!("point-{:05}-seed-{}", index + 1, scenario.run.seed);
+                runs.push(Planned { folder, scenario });
             }
         }
-        Ok(tasks)
+        Ok(Plan::new(runs))
     }
 
     fn check(&self, scenario: &Scenario) -> Result<(), SweepError> {
@@ -160,22 +163,23 @@ impl Sweep {
         command: &str,
         ran: &(dyn Fn() + Sync),
     ) -> Result<Swept, SweepError> {
-        let tasks = self.tasks()?;
-        let perform = |(point, scenario): &(usize, Scenario)| {
-            let conditions = Conditions::new(substrate(Backend::Virtual), command);
-            let run = Experiment::run(scenario, conditions, &mut |_| {});
+        let plan = self.plan()?;
+        let perform = |planned: &Planned| {
+            let run = perform(planned, command, None);
             ran();
-            run.map(|experiment| (*point, experiment.result))
+            run.map(|experiment| experiment.result)
         };
-        let results = map_in_parallel(&tasks, threads, perform);
-        let results = results.into_iter().collect::<Result<Vec<_>, _>>()?;
-        let row = |(index, point)| {
-            let of_point = results.iter().filter(|(at, _)| *at == index);
-            Row::new(point, &of_point.map(|(_, result)| result).collect::<Vec<_>>())
-        };
-        let rows: Vec<Row> = self.points().into_iter().enumerate().map(row).collect();
+        let results = map_in_parallel(&plan.runs, threads, perform);
+        Ok(self.gather(&results.into_iter().collect::<Result<Vec<_>, _>>()?))
+    }
+
+    /// The table of the results of all runs, in the order of the plan.
+    pub fn gather(&self, results: &[RunResult]) -> Swept {
+        let seeds = usize::try_from(self.seeds.max(1)).unwrap_or(usize::MAX);
+        let rows = self.points().into_iter().zip(results.chunks(seeds));
+        let rows: Vec<Row> = rows.map(|(point, results)| Row::new(point, results)).collect();
         let judged = self.expectations.iter().map(|expected| expected.judge(&rows)).collect();
-        Ok(Swept { rows, judged })
+        Swept { rows, judged }
     }
 
     /// The measures that are shown: those named, or else all with a number.
@@ -187,6 +191,19 @@ impl Sweep {
         let numbers = cells.filter(|(_, cell)| cell.mean.is_some()).map(|(name, _)| name.clone());
         numbers.collect::<BTreeSet<_>>().into_iter().collect()
     }
+}
+
+/// Makes one run, with files in `folder` if there is one.
+///
+/// # Errors
+/// If the run fails or its files cannot be written.
+pub fn perform(
+    planned: &Planned,
+    command: &str,
+    folder: Option<&Path>,
+) -> Result<Experiment, LaunchError> {
+    let conditions = Conditions::new(substrate(Backend::Virtual), command);
+    Experiment::run(&planned.scenario, Conditions { folder, ..conditions }, &mut |_| {})
 }
 
 #[cfg(test)]

@@ -14,12 +14,14 @@
 //! worse than the best one makes no further runs. Decisions depend on scores alone, never on which thread was faster:
 //! the same file gives the same answer on one core and on many.
 
+use crate::shard::ShardError;
 use launch::LaunchError;
 use objective::Objective;
 use scenario::Scenario;
 use scenario::tune::Case;
 use search::{Plan, Search, Stop};
 use space::Space;
+use store::Store;
 
 mod ideal;
 mod objective;
@@ -27,8 +29,11 @@ pub mod report;
 mod runner;
 pub mod search;
 mod space;
+mod store;
 mod trial;
 pub mod tuned_file;
+
+pub use store::{Shared, written};
 
 /// Why a search has no result.
 #[derive(Debug, thiserror::Error)]
@@ -45,6 +50,19 @@ pub enum TuneError {
     /// A run ended without readings.
     #[error("a run left no readings at the edges of its window")]
     NoReadings,
+    /// The scores of other machines cannot be used.
+    #[error(transparent)]
+    Shard(#[from] ShardError),
+    /// Runs of a round are due, and this machine does not make them.
+    #[error("{} of {of} runs of round {round} are due", jobs.len())]
+    Due {
+        /// The round, from 1.
+        round: usize,
+        /// The runs.
+        jobs: Vec<search::Job>,
+        /// All runs of the round.
+        of: usize,
+    },
 }
 
 /// The result of a search.
@@ -82,6 +100,8 @@ pub struct Conditions<'a> {
     pub enough: &'a (dyn Fn() -> bool + Sync),
     /// Called after each run.
     pub ran: &'a (dyn Fn() + Sync),
+    /// The machines that make the runs, if there are several.
+    pub shared: Option<Shared<'a>>,
 }
 
 /// Runs the search that the scenario's `[tune]` table describes.
@@ -104,7 +124,8 @@ pub fn tune(scenario: &Scenario, conditions: &Conditions<'_>) -> Result<Tuning, 
         runs: asked.runs,
         seed: scenario.run.seed,
     };
-    let mut runner = runner::Runner { cases: &cases, space: &space, conditions };
+    let store = conditions.shared.as_ref().map(|shared| Store::new(shared, scenario));
+    let mut runner = runner::Runner { cases: &cases, space: &space, conditions, store, round: 0 };
     let mut search = Search::new(&space, &objective, plan, &mut runner);
     let stop = search.run()?;
     let (trials, best, spent) = search.into_result();

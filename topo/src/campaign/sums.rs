@@ -13,7 +13,7 @@ use std::path::Path;
 pub struct Row<'a> {
     /// The name of its scenario file without extension.
     pub stem: &'a str,
-    /// Its run directory.
+    /// Its run directory, relative to that of the suite.
     pub folder: &'a Path,
     /// Its result, or why it has none.
     pub result: Result<&'a RunResult, String>,
@@ -99,7 +99,7 @@ pub fn write_suite(folder: &Path, rows: &[Row<'_>]) -> std::io::Result<()> {
     let runs: Vec<serde_json::Value> = rows
         .iter()
         .map(|row| {
-            let at = row.folder.strip_prefix(folder).unwrap_or(row.folder).display().to_string();
+            let at = row.folder.display().to_string();
             match &row.result {
                 Ok(result) => json!({
                     "name": row.stem, "scenario": result.scenario, "dir": at, "seed": result.seed,

@@ -4,6 +4,7 @@ use super::files::{load_all, load_one, of_folder};
 use crate::campaign::Campaign;
 use crate::exit::{Failure, Outcome};
 use crate::options::RunOptions;
+use crate::shards::ShardOptions;
 use launch::interrupt;
 use launch::lab::routes::{self, ManagedRoutes};
 use scenario::files::Loaded;
@@ -27,6 +28,8 @@ pub(super) struct Suite {
     folder: PathBuf,
     #[command(flatten)]
     common: RunOptions,
+    #[command(flatten)]
+    shards: ShardOptions,
 }
 
 /// Runs the command `run`.
@@ -44,7 +47,8 @@ pub(super) fn run(options: &Options, line: &str) -> Outcome {
 pub(super) fn suite(options: &Suite, line: &str) -> Outcome {
     let loaded = load(&of_folder(&options.folder)?, &options.common)?;
     let (common, line) = (options.common.clone(), line.to_owned());
-    Ok(Campaign { common, line, single: false }.run(&loaded))
+    let name = options.folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    Campaign { common, line, single: false }.shared(&name, &options.shards, &loaded)
 }
 
 /// Reads all files with the overrides of the command.

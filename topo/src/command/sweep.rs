@@ -2,8 +2,10 @@
 
 use crate::exit::{Exit, Failure, Outcome};
 use crate::options::{Seeds, cores, seeds};
+use crate::shards::ShardOptions;
 use crate::terminal::progress::SearchProgress;
 use launch::interrupt;
+use search::shard::Planned;
 use search::sweep::{Sweep, SweepError, Swept, file, picture, report};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -33,6 +35,8 @@ pub(super) struct Options {
     /// Print the JSON Schema of sweep files instead
     #[arg(long)]
     schema: bool,
+    #[command(flatten)]
+    shards: ShardOptions,
 }
 
 /// Runs the command.
@@ -46,12 +50,25 @@ pub(super) fn run(options: &Options, line: &str) -> Outcome {
         sweep.sets.push(format!("run.seed={}", seeds.start()));
         sweep.seeds = seeds.end() - seeds.start() + 1;
     }
-    interrupt::install_handlers();
-    let progress = SearchProgress::new(&sweep.name, sweep.runs());
     let threads = options.threads.map_or_else(cores, NonZeroUsize::get);
-    let swept = sweep.run(threads, line, &|| progress.count_run());
-    progress.finish();
-    let swept = swept.map_err(failure)?;
+    let place = (sweep.name.as_str(), options.out.as_deref());
+    let plan = || sweep.plan().map_err(failure);
+    let run = |planned: &Planned, folder: &Path| {
+        search::sweep::perform(planned, line, Some(folder)).map(drop)
+    };
+    if let Some(exit) = options.shards.instead(place, plan, threads, run)? {
+        return Ok(exit);
+    }
+    interrupt::install_handlers();
+    let swept = if options.shards.merge.is_empty() {
+        let progress = SearchProgress::new(&sweep.name, sweep.runs());
+        let swept = sweep.run(threads, line, &|| progress.count_run());
+        progress.finish();
+        swept.map_err(failure)?
+    } else {
+        let merged = options.shards.merged(&plan()?)?;
+        sweep.gather(&merged.into_iter().map(|(_, result)| result).collect::<Vec<_>>())
+    };
     let json = || format!("{:#}", report::json(&sweep, &swept));
     println!("{}", if options.json { json() } else { report::text(&sweep, &swept) });
     if let Some(folder) = &options.out {

@@ -3,11 +3,12 @@
 use super::files::load_one;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::options::cores;
+use crate::shards::{ShardOptions, exit_of};
 use crate::terminal::progress::SearchProgress;
 use emulation::clock::Stopwatch;
-use launch::interrupt;
+use launch::{interrupt, with_sources};
 use scenario::files::Loaded;
-use search::tune::{self, Conditions, TuneError, Tuning, report, search::Stop, tuned_file};
+use search::tune::{self, Conditions, Shared, TuneError, Tuning, report, search::Stop, tuned_file};
 use std::path::{Path, PathBuf};
 
 /// How a candidate is judged, for `--help`.
@@ -41,29 +42,66 @@ pub(super) struct Options {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
     /// Stop after this many minutes with the best candidate so far. The result then depends on the host.
-    #[arg(long, value_name = "M")]
+    #[arg(long, value_name = "M", conflicts_with_all = ["shard", "merge", "plan"])]
     minutes: Option<f64>,
     /// Print one JSON document instead of tables.
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    shards: ShardOptions,
+}
+
+impl Options {
+    /// Where the scores of several machines are.
+    fn folders(&self) -> Vec<PathBuf> {
+        let own = self.out.iter().filter(|_| self.shards.merge.is_empty());
+        self.shards.merge.iter().chain(own).cloned().collect()
+    }
+
+    /// The machines that make the runs, if there are several. `--plan` reads what they have made below `--out`.
+    fn shared<'a>(
+        &self,
+        folders: &'a [PathBuf],
+        wait: &'a (dyn Fn(&dyn Fn() -> bool) -> bool + Sync),
+    ) -> Option<Shared<'a>> {
+        let shards = &self.shards;
+        let is_shared = shards.plan || shards.shard.is_some() || !shards.merge.is_empty();
+        is_shared.then_some(Shared { folders, share: shards.shard, wait })
+    }
 }
 
 /// Runs the command.
 pub(super) fn run(options: &Options, line: &str) -> Outcome {
     let loaded = load_one(&options.file, &options.sets)?;
+    if options.shards.prints_job(&loaded.scenario.name, options.out.as_deref())? {
+        return Ok(Exit::Good);
+    }
     interrupt::install_handlers();
     let stopwatch = Stopwatch::start();
     let runs = loaded.scenario.tune.as_ref().map_or(0, |tune| tune.runs);
     let progress = SearchProgress::new(&loaded.scenario.name, runs);
     let threads = options.threads.map_or_else(cores, usize::from);
+    let (folders, shards) = (options.folders(), &options.shards);
+    let wait = |found: &dyn Fn() -> bool| shards.awaited(|| found().then_some(())).is_some();
     let conditions = Conditions {
         threads,
         enough: &|| options.minutes.is_some_and(|minutes| stopwatch.seconds() > minutes * 60.0),
         ran: &|| progress.count_run(),
+        shared: options.shared(&folders, &wait),
     };
     let tuning = tune::tune(&loaded.scenario, &conditions);
     progress.finish();
-    let tuning = tuning.map_err(|error| failure(error).of(options.file.display()))?;
+    let tuning = match tuning {
+        Err(TuneError::Due { jobs, .. }) if options.shards.plan => {
+            jobs.iter().for_each(|job| println!("{}", tune::written(job)));
+            return Ok(Exit::Good);
+        }
+        Err(error @ TuneError::Due { .. }) if options.shards.shard.is_some() => {
+            println!("{}: {error} from other shards", loaded.scenario.name);
+            return Ok(Exit::Good);
+        }
+        other => other.map_err(|error| failure(error).of(options.file.display()))?,
+    };
     let host = serde_json::json!({
         "wall_seconds": stopwatch.seconds(), "threads": threads, "command": line,
         "version": env!("CARGO_PKG_VERSION"), "commit": launch::COMMIT,
@@ -93,6 +131,8 @@ fn failure(error: TuneError) -> Failure {
         TuneError::NoHotPort(_) => Failure::usage(error),
         TuneError::Launch(error) => error.into(),
         TuneError::NoReadings => Failure::new(Exit::Died, error),
+        TuneError::Shard(error) => Failure::new(exit_of(&error), with_sources(&error)),
+        TuneError::Due { .. } => Failure::new(Exit::Incomplete, error),
     }
 }
 

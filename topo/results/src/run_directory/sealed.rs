@@ -17,6 +17,24 @@ pub struct FileSummary {
     pub sha256: String,
 }
 
+impl FileSummary {
+    /// Whether the file at `path` has these octets.
+    pub fn is_of(&self, path: &Path) -> bool {
+        let octets = std::fs::read(path);
+        octets
+            .is_ok_and(|octets| octets.len() as u64 == self.bytes && sha256(&octets) == self.sha256)
+    }
+}
+
+/// SHA-256 of `octets`, in hexadecimal digits.
+pub fn sha256(octets: &[u8]) -> String {
+    digits(Sha256::new().chain_update(octets))
+}
+
+fn digits(hash: Sha256) -> String {
+    hash.finalize().iter().map(|octet| format!("{octet:02x}")).collect()
+}
+
 /// A file being written.
 pub(super) struct Sealed {
     file: BufWriter<File>,
@@ -34,8 +52,7 @@ impl Sealed {
     /// Finishes the file.
     pub(super) fn finish(mut self, rows: u64) -> io::Result<FileSummary> {
         self.file.flush()?;
-        let digits = self.hash.finalize().iter().map(|octet| format!("{octet:02x}")).collect();
-        Ok(FileSummary { rows, bytes: self.bytes, sha256: digits })
+        Ok(FileSummary { rows, bytes: self.bytes, sha256: digits(self.hash) })
     }
 }
 

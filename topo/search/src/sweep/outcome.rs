@@ -29,10 +29,10 @@ pub struct Cell {
 
 impl Row {
     /// The result of the runs at `point`.
-    pub fn new(point: Point, results: &[&RunResult]) -> Row {
+    pub fn new(point: Point, results: &[RunResult]) -> Row {
         let verdict = Verdict::worst(results.iter().map(|result| result.verdict));
         let names = results.iter().flat_map(|result| result.measures.keys().cloned());
-        let number = |result: &&RunResult, name: &str| {
+        let number = |result: &RunResult, name: &str| {
             result.measures.get(name)?.as_ref().and_then(Value::number)
         };
         let cell = |name: String| {

@@ -191,8 +191,8 @@ fn the_sweeps_that_are_shipped_fit_their_scenarios() {
     assert_eq!(files.len(), 5);
     for file in files {
         let sweep = Sweep::load(&file, &[]).unwrap_or_else(|error| panic!("{error}"));
-        let tasks = sweep.tasks().unwrap_or_else(|error| panic!("{}: {error}", file.display()));
-        assert!(tasks.len() >= 3 && !sweep.expectations.is_empty(), "{}", file.display());
+        let plan = sweep.plan().unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+        assert!(plan.runs.len() >= 3 && !sweep.expectations.is_empty(), "{}", file.display());
     }
 }
 

@@ -8,6 +8,7 @@
 //! and the cost is a sum, because fairness, swing and a busy hot port can be traded for one another.
 
 use scenario::tune::Weights;
+use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
 
 /// A hot port is asked to carry this share of its line; acknowledgements and credits take the rest
@@ -15,7 +16,7 @@ use std::cmp::Ordering;
 pub const HOT_SHARE: f64 = 0.96;
 
 /// The score of one run in its window.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Score {
     /// Octets that cold ports received, as a share of those posted for them.
     pub cold: f64,

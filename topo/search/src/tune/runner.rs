@@ -5,6 +5,7 @@ use crate::tune::ideal::{Ideal, Window, first_overload};
 use crate::tune::objective::Score;
 use crate::tune::search::{Bench, Job, Length};
 use crate::tune::space::Space;
+use crate::tune::store::Store;
 use crate::tune::{Conditions, TuneError, trial};
 use proto::units::{Duration, Instant};
 use scenario::Scenario;
@@ -80,6 +81,10 @@ pub struct Runner<'a> {
     pub space: &'a Space,
     /// Threads and callbacks.
     pub conditions: &'a Conditions<'a>,
+    /// The scores of several machines.
+    pub store: Option<Store<'a>>,
+    /// Rounds so far.
+    pub round: usize,
 }
 
 impl Runner<'_> {
@@ -92,6 +97,31 @@ impl Runner<'_> {
         (self.conditions.ran)();
         score
     }
+
+    /// The scores of a round of several machines: makes the own share of it, and waits for the others.
+    fn share(&self, store: &Store<'_>, jobs: &[Job]) -> Result<Vec<Score>, TuneError> {
+        if let Some(share) = store.shared.share {
+            let own = jobs.iter().enumerate().filter(|(index, _)| share.has(*index));
+            let own: Vec<&Job> = own.map(|(_, job)| job).collect();
+            let make = |job: &&Job| match store.score(job)? {
+                Some(_) => Ok(()),
+                None => Ok(store.add(job, self.run(job)?, share)?),
+            };
+            map_in_parallel(&own, self.conditions.threads, make)
+                .into_iter()
+                .collect::<Result<(), TuneError>>()?;
+        }
+        let scores = || jobs.iter().map(|job| store.score(job)).collect::<Result<Vec<_>, _>>();
+        // An error ends the wait, too.
+        (store.shared.wait)(&|| scores().map_or(true, |scores| scores.iter().all(Option::is_some)));
+        let scores = scores()?;
+        let due = jobs.iter().zip(&scores).filter(|(_, score)| score.is_none());
+        let due: Vec<Job> = due.map(|(job, _)| job.clone()).collect();
+        if due.is_empty() {
+            return Ok(scores.into_iter().flatten().collect());
+        }
+        Err(TuneError::Due { round: self.round, jobs: due, of: jobs.len() })
+    }
 }
 
 impl Bench for Runner<'_> {
@@ -100,6 +130,10 @@ impl Bench for Runner<'_> {
     }
 
     fn perform(&mut self, jobs: &[Job]) -> Result<Vec<Score>, TuneError> {
+        self.round += 1;
+        if let Some(store) = &self.store {
+            return self.share(store, jobs);
+        }
         let threads = self.conditions.threads;
         map_in_parallel(jobs, threads, |job| self.run(job)).into_iter().collect()
     }

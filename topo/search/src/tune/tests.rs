@@ -3,6 +3,7 @@
 use super::*;
 use crate::tune::ideal::Ideal;
 use scenario::Scenario;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The shipped search on eight nodes, cut to a tenth of its time and two of its cases.
@@ -28,8 +29,45 @@ fn searched(scenario: &Scenario, threads: usize) -> (Tuning, u64) {
     let ran = || {
         runs.fetch_add(1, Ordering::Relaxed);
     };
-    let tuning = tune(scenario, &Conditions { threads, enough: &|| false, ran: &ran });
+    let tuning =
+        tune(scenario, &Conditions { threads, enough: &|| false, ran: &ran, shared: None });
     (tuning.expect("nothing interrupts it"), runs.into_inner())
+}
+
+/// The search by the share `part` of two, as far as it comes without the other.
+fn shared(scenario: &Scenario, folders: &[PathBuf], part: &str) -> Result<Tuning, TuneError> {
+    let share = Some(part.parse().expect("a share"));
+    let shared = Some(Shared { folders, share, wait: &|found| found() });
+    tune(scenario, &Conditions { threads: 1, enough: &|| false, ran: &|| {}, shared })
+}
+
+#[test]
+fn two_machines_that_take_turns_find_what_one_finds() {
+    let (_, scenario) = small();
+    let folder = tempfile::tempdir().expect("a folder");
+    let folders = [folder.path().to_owned()];
+    let mut rounds = 0;
+    let found = loop {
+        let one = shared(&scenario, &folders, "1/2");
+        assert!(matches!(one, Ok(_) | Err(TuneError::Due { .. })), "{one:?}");
+        if let Ok(found) = shared(&scenario, &folders, "2/2") {
+            break found;
+        }
+        rounds += 1;
+        assert!(rounds < 40, "a search of 30 runs");
+    };
+    let json = |tuning: &Tuning| report::json(tuning, "small", serde_json::Value::Null).to_string();
+    assert_eq!(json(&found), json(&searched(&scenario, 1).0));
+    let merge = || {
+        let shared = Some(Shared { folders: &folders, share: None, wait: &|found| found() });
+        tune(&scenario, &Conditions { threads: 1, enough: &|| false, ran: &|| {}, shared })
+    };
+    assert_eq!(json(&merge().expect("all scores are there")), json(&found));
+    let scores = std::fs::read_dir(folder.path().join("scores")).expect("it is there");
+    let file = scores.flatten().next().expect("thirty of them").path();
+    std::fs::remove_file(file).expect("it is there");
+    let due = merge().map(|_| ());
+    assert!(matches!(&due, Err(TuneError::Due { jobs, .. }) if jobs.len() == 1), "{due:?}");
 }
 
 #[test]
@@ -112,7 +150,7 @@ fn without_an_overload_there_is_nothing_to_tune() {
     let (text, _) = small();
     let text = text.replace("load  = 0.350000", "load = 0.05");
     let scenario = Scenario::parse(&text, &[]).unwrap_or_else(|faults| panic!("{faults}"));
-    let conditions = Conditions { threads: 1, enough: &|| false, ran: &|| {} };
+    let conditions = Conditions { threads: 1, enough: &|| false, ran: &|| {}, shared: None };
     let error = tune(&scenario, &conditions).map(|_| ());
     assert!(matches!(&error, Err(TuneError::NoHotPort(case)) if case == "4"), "{error:?}");
     let scenario = Scenario { tune: None, ..scenario };
