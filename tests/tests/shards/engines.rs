@@ -79,6 +79,10 @@ const CLUSTER: &str = r#"
 set -e
 mount -t proc proc /proc
 ip link set lo up
+# Slurm resolves names only on a host with an address other than loopback.
+ip link add here type veth peer name there
+ip address add 198.18.0.1/24 dev here
+ip link set here up
 mkdir -p state
 munged --foreground --force --key-file="$PWD/munge.key" --socket="$PWD/munge.socket" --pid-file="$PWD/munged.pid" \
   --log-file="$PWD/munged.log" --seed-file="$PWD/munged.seed" >munged.out 2>&1 &
