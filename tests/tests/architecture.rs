@@ -152,6 +152,7 @@ const CRATES: &[(&str, &str, &[&str])] = &[
             "launch",
             "testbed",
             "verbs",
+            "management",
         ],
     ),
     (

@@ -208,7 +208,13 @@ impl Agents {
                 self.subnet(datagram, arrival, is_local, now)
             }
             _ if datagram.is_response() => Outcome::Client,
-            datagram::PERFORMANCE => self.performance.receive(datagram, self.links(), totals),
+            datagram::PERFORMANCE => {
+                let (links, ports) = (self.links(), &self.ports);
+                let read = &mut |port: PortNumber| {
+                    totals(port).with_downed(ports[usize::from(port.get())].downed)
+                };
+                self.performance.receive(datagram, links, read)
+            }
             datagram::CONGESTION => {
                 let outcome = self.congestion.receive(datagram, self.kind, now);
                 if self.congestion.take_news() {

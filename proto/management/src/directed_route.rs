@@ -94,10 +94,11 @@ fn forward(datagram: &mut Datagram, place: Place, pointer: u8, count: u8) -> Ste
     if pointer == count + 1 {
         return Step::Agent;
     }
-    if !place.is_switch || pointer > count {
+    // With P = 0 the part routed by LID ends here, and this switch does what the sender would.
+    let is_out_of_place = pointer > count || pointer == 0 && is_permissive(datagram, DR_SLID);
+    if !place.is_switch || is_out_of_place {
         return Step::Discard;
     }
-    // With P = 0 the part routed by LID ends here, and this switch does what the sender would.
     if pointer > 0 {
         RETURN_PATH.set_at(pointer.into(), &mut datagram.0, place.arrival.into());
     }
@@ -113,6 +114,7 @@ fn backward(datagram: &mut Datagram, place: Place, pointer: u8, count: u8) -> St
             by_lid_or(datagram, DR_SLID, place, Step::Client)
         }
         // With P = C + 1 the part routed by LID ends here, and this switch does what the responder would.
+        _ if pointer == count + 1 && is_permissive(datagram, DR_DLID) => Step::Discard,
         _ if place.is_switch && pointer <= count + 1 => {
             datagram.set(&HOP_POINTER, u64::from(pointer) - 1);
             place.leave_by(RETURN_PATH.at(usize::from(pointer) - 1, &datagram.0))
@@ -214,12 +216,14 @@ mod tests {
             (out(5), SWITCH, Step::Discard, 5),
             (out(1), ADAPTER, Step::Discard, 1),
             (out(0), ADAPTER, Step::Discard, 0),
+            (out(0), SWITCH, Step::Discard, 0),
             (back(3), SWITCH, Step::Port(2), 2),
             (back(2), SWITCH, Step::Port(1), 1),
             (back(1), SWITCH, Step::Client, 0),
             (back(1), ADAPTER, Step::Client, 0),
             (back(0), ADAPTER, Step::Client, 0),
             (back(2), ADAPTER, Step::Discard, 2),
+            (back(4), SWITCH, Step::Discard, 4),
             (back(5), SWITCH, Step::Discard, 5),
         ];
         for (number, (mut datagram, place, step, pointer)) in rows.into_iter().enumerate() {

@@ -14,9 +14,10 @@ pub mod pfcwd;
 pub mod qcn;
 pub mod qos;
 pub mod roce;
+pub mod sm;
 
 /// The scripts of every group.
-pub(crate) const SCRIPTS: [Scripts; 11] = [
+pub(crate) const SCRIPTS: [Scripts; 12] = [
     enc::SCRIPTS,
     ibrx::SCRIPTS,
     ibfc::SCRIPTS,
@@ -27,6 +28,7 @@ pub(crate) const SCRIPTS: [Scripts; 11] = [
     qos::SCRIPTS,
     roce::SCRIPTS,
     qcn::SCRIPTS,
+    sm::SCRIPTS,
     fid::SCRIPTS,
 ];
 

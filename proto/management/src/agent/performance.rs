@@ -89,6 +89,13 @@ impl Totals {
         totals
     }
 
+    /// The same for a link that has left Active without a Set so often.
+    #[must_use]
+    pub(super) fn with_downed(mut self, times: u64) -> Totals {
+        self.0[Counter::LinkDowned as usize] = times;
+        self
+    }
+
     /// The total of `counter`.
     pub fn get(&self, counter: Counter) -> u64 {
         self.0[counter as usize]
