@@ -262,8 +262,7 @@ impl Device for Nic {
         let line_free = self.port.line_free_at();
         let line_is_busy = line_free > self.now;
         let managed = self.managed.as_ref();
-        let agents = managed.map_or(Instant::NEVER, |it| it.endpoint.agents.poll_timeout());
-        next = next.min(agents);
+        next = next.min(managed.map_or(Instant::NEVER, |it| it.poll_timeout()));
         let beside =
             host.is_some_and(|host| host.is_ready()) || managed.is_some_and(|it| it.is_ready());
         let news = self.adapter.has_news() || beside;

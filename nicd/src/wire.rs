@@ -70,10 +70,28 @@ impl WireFormat {
         }
     }
 
-    /// The port's own address in the form of [`proto::frame::FrameHeaders`]: a LID, or a MAC address as a
+    /// Whether `address`, in the form of [`proto::frame::FrameHeaders`], is the port's own: a LID, or a MAC address as a
     /// number.
-    pub fn address(&self) -> u64 {
-        dispatch!(self, format => format.address())
+    #[inline]
+    pub fn is_own(&self, address: u64) -> bool {
+        match self {
+            WireFormat::Infiniband(format) => format.is_own(address),
+            WireFormat::Roce(format) => format.address() == address,
+        }
+    }
+
+    /// A subnet manager has given this port `lid`, of which the low `bits` are not distinguished.
+    pub fn set_own(&mut self, lid: Lid, bits: u8) {
+        if let WireFormat::Infiniband(format) = self {
+            format.set_own(lid, bits);
+        }
+    }
+
+    /// On a managed fabric packets to the peer with LID `planned` in the plan go to `lid`.
+    pub fn set_peer(&mut self, planned: Lid, lid: Lid) {
+        if let WireFormat::Infiniband(format) = self {
+            format.set_peer(planned, lid);
+        }
     }
 
     /// The lane of data and acknowledgements with this service level. On Ethernet a lane is a priority.

@@ -9,7 +9,7 @@
 //! daemon gives up its rights: one for control, and one for each client. The thread never holds up the worker: it gives
 //! orders through a bounded queue, and it leaves messages in the sockets while that queue is full.
 //!
-//! Reading order: [`message`], [`segment`], [`server`]. [`tally`] counts.
+//! Reading order: [`message`], [`server`]. [`tally`] counts.
 
 use crate::config::{ClientsConfig, DaemonConfig};
 use crate::orders::{OrderReceiver, OrderSender, orders};
@@ -32,7 +32,6 @@ use std::thread::JoinHandle;
 use tally::Tally;
 
 mod message;
-mod segment;
 mod server;
 mod tally;
 

@@ -6,15 +6,18 @@
 use super::Nic;
 use super::sources::Beside;
 use crate::config::NicConfig;
+use crate::transport::adapter::ChannelAdapter;
 use ::management::agent::congestion::Reaction;
 use ::management::agent::performance::Totals;
+use ::management::agent::port::PortState;
 use ::management::endpoint::Outgoing;
-use ::management::{Agents, Change, Management, NodeKind, Verdict, packet};
+use ::management::resolver::Resolver;
+use ::management::{Agents, Change, Datagram, Management, NodeKind, Verdict, packet};
 use proto::congestion::{Roles, SchemeConfig};
 use proto::counters::{DropReason, PortReading};
 use proto::device::ManagementDatagram;
 use proto::frame::{Frame, FrameClass, FrameHeaders, FrameKind};
-use proto::ids::{ServiceLevel, VirtualLane};
+use proto::ids::{QueuePairNumber, ServiceLevel, VirtualLane};
 use proto::link::port::LinkPort;
 use proto::units::{Bytes, Instant};
 use std::collections::VecDeque;
@@ -35,6 +38,9 @@ pub(super) struct Managed {
     /// The lane of service level 0.
     lane: VirtualLane,
     goes_first: bool,
+    resolver: Resolver,
+    /// Queue pairs whose peers the resolver knows.
+    resolved: usize,
     pub delivered: u64,
     pub injected: u64,
 }
@@ -53,6 +59,8 @@ impl Managed {
             general: VecDeque::new(),
             lane: lane(0),
             goes_first: true,
+            resolver: Resolver::new(config.lid, management.guid),
+            resolved: 0,
             delivered: 0,
             injected: 0,
         }))
@@ -71,6 +79,49 @@ impl Managed {
     /// Frames that wait for the line.
     pub fn buffered(&self) -> u64 {
         (self.subnet.len() + self.general.len()) as u64
+    }
+
+    /// When the agents or the resolver have something to do.
+    pub fn poll_timeout(&self) -> Instant {
+        let agents = self.endpoint.agents.poll_timeout();
+        if self.has_manager() { agents.min(self.resolver.poll_timeout()) } else { agents }
+    }
+
+    /// Whether requests to the subnet administration have a way.
+    fn has_manager(&self) -> bool {
+        let agents = &self.endpoint.agents;
+        agents.port_state(1) == Some(PortState::Active) && agents.manager().is_unicast()
+    }
+
+    /// The next request to the subnet administration, or acknowledgement of an answer; sets the LIDs of the answers.
+    fn poll_resolver(
+        &mut self,
+        adapter: &mut ChannelAdapter,
+        now: Instant,
+    ) -> Option<ManagementDatagram> {
+        let message = |peer, datagram: &Datagram| ManagementDatagram {
+            peer,
+            queue_pair: QueuePairNumber::truncate(GENERAL_PAIR),
+            octets: Box::new(datagram.0),
+        };
+        while let Some((peer, answer)) = self.endpoint.poll_own() {
+            let (found, acknowledgement) = self.resolver.receive(&answer);
+            if let Some((planned, lid)) = found {
+                adapter.set_peer(planned, lid);
+            }
+            if let Some(datagram) = acknowledgement {
+                return Some(message(peer, &datagram));
+            }
+        }
+        let new = adapter.peers_from(self.resolved);
+        self.resolved += new.len();
+        new.for_each(|peer| self.resolver.want(peer));
+        if !self.has_manager() {
+            return None;
+        }
+        let agents = &self.endpoint.agents;
+        let request = self.resolver.poll(agents.prefix(), now)?;
+        Some(message(agents.manager(), &request))
     }
 
     /// Queues a datagram; the frame comes back if there is no room.
@@ -164,6 +215,7 @@ impl Nic {
 
     /// Applies what a Set has changed, and queues what the agents have made.
     pub(super) fn after_management(&mut self, now: Instant) {
+        self.resolve(now);
         let Some(managed) = &mut self.managed else { return };
         while let Some(change) = managed.endpoint.agents.poll_change() {
             match change {
@@ -185,8 +237,12 @@ impl Nic {
                     };
                     self.adapter.set_schemes(roles, now);
                 }
-                // The data path keeps the addresses of its plan, which the manager is asked to assign.
-                Change::Address(_) | Change::Routes { .. } | Change::Multicast { .. } => {}
+                Change::Address(lid) => {
+                    let bits = managed.endpoint.agents.lid_mask_bits();
+                    self.adapter.set_address(lid, bits);
+                }
+                Change::Reregister => managed.resolver.refresh(),
+                Change::Routes { .. } | Change::Multicast { .. } => {}
             }
         }
         while let Some(outgoing) = managed.endpoint.poll_outgoing(now) {
@@ -195,6 +251,21 @@ impl Nic {
                 self.port.count_drop(reason, frame.line_size(), lane, now, &mut self.events);
             }
         }
+    }
+
+    /// Asks the subnet administration for the LIDs of new peers, and takes its answers.
+    pub(super) fn resolve(&mut self, now: Instant) {
+        let Nic { managed, port, adapter, .. } = self;
+        let Some(managed) = managed else { return };
+        while let Some(message) = managed.poll_resolver(adapter, now) {
+            managed.endpoint.send(message, &mut |_| totals(port, now), now);
+        }
+    }
+
+    /// Whether a queue pair has a new peer.
+    pub(super) fn has_new_peer(&self) -> bool {
+        let resolved = self.managed.as_ref().map(|managed| managed.resolved);
+        resolved.is_some_and(|resolved| self.adapter.peers_from(resolved).len() > 0)
     }
 
     /// Sends a datagram of the program beside this NIC.

@@ -108,6 +108,9 @@ impl Nic {
 
     /// The same for a NIC under a subnet manager.
     pub(super) fn poll_transmit_managed(&mut self, now: Instant) -> Option<Departure> {
+        if self.has_new_peer() {
+            self.after_management(now);
+        }
         let Nic { managed, adapter, port, link_packets, events, .. } = self;
         poll_sources(port, adapter, &mut **managed.as_mut()?, (link_packets, events), now)
     }

@@ -19,7 +19,7 @@ use proto::congestion::{Roles, SchemeConfig};
 use proto::counters::Balance;
 use proto::events::{DeviceEvent, EventKind};
 use proto::frame::{Frame, FramePool};
-use proto::ids::{ServiceLevel, VirtualLane};
+use proto::ids::{Lid, ServiceLevel, VirtualLane};
 use proto::units::Instant;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -237,6 +237,21 @@ impl ChannelAdapter {
     /// New queue pairs use these lanes, by service level.
     pub fn set_lanes(&mut self, lanes: [VirtualLane; 16]) {
         self.wire.set_lanes(lanes);
+    }
+
+    /// A subnet manager has given the port `lid`, of which the low `bits` are not distinguished.
+    pub fn set_address(&mut self, lid: Lid, bits: u8) {
+        self.wire.set_own(lid, bits);
+    }
+
+    /// Packets to the peer with LID `planned` in the plan go to `lid` from now on.
+    pub fn set_peer(&mut self, planned: Lid, lid: Lid) {
+        self.wire.set_peer(planned, lid);
+    }
+
+    /// The peers of all queue pairs but the `first` ones, by their LIDs of the plan, in the order of creation.
+    pub fn peers_from(&self, first: usize) -> impl ExactSizeIterator<Item = Lid> + '_ {
+        self.queue_pairs[first..].iter().map(|pair| pair.peer)
     }
 
     /// The scheme that the configuration names.

@@ -67,7 +67,7 @@ impl ChannelAdapter {
         if headers.class == FrameClass::Management {
             return Err(DropReason::Management);
         }
-        if !headers.multicast && headers.destination.number() != self.wire.address() {
+        if !headers.multicast && !self.wire.is_own(headers.destination.number()) {
             return Err(DropReason::NotForUs);
         }
         if frame.integrity == Integrity::Unchecked {

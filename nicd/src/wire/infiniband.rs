@@ -11,10 +11,28 @@ use proto::wire::infiniband::{LrhView, Packet, PacketBuilder};
 /// Octets of LRH, BTH, ICRC and VCRC, which every packet has.
 const HEADERS: u64 = 8 + 12 + 4 + 2;
 
+/// The LIDs of a managed fabric. Queue pairs know each other by the LIDs of the plan.
+#[derive(Clone, Debug)]
+pub(super) struct ManagedAddresses {
+    own: Lid,
+    /// Low bits of the own LID that are not distinguished (LMC).
+    mask_bits: u8,
+    /// By LID of the plan; those of the plan where there is no other.
+    peers: Vec<Lid>,
+}
+
+impl ManagedAddresses {
+    fn of(&self, planned: Lid) -> Lid {
+        self.peers.get(usize::from(planned.get())).copied().unwrap_or(planned)
+    }
+}
+
 /// The wire format of an InfiniBand adapter.
 #[derive(Clone, Debug)]
 pub struct InfinibandFormat {
     own: Lid,
+    /// On a managed fabric: the LIDs on the wire.
+    managed: Option<Box<ManagedAddresses>>,
     /// The SL to VL mapping table.
     pub(super) lanes: [VirtualLane; 16],
     cnp_body: CnpBody,
@@ -26,13 +44,36 @@ impl InfinibandFormat {
         let lane = |level: usize| config.sl2vl.get(level).copied().unwrap_or(0);
         InfinibandFormat {
             own: config.lid,
+            managed: config.management.map(|_| {
+                Box::new(ManagedAddresses { own: config.lid, mask_bits: 0, peers: Vec::new() })
+            }),
             lanes: std::array::from_fn(|level| VirtualLane::truncate(lane(level))),
             cnp_body: config.cnp_body,
         }
     }
 
     pub(super) fn address(&self) -> u64 {
-        self.own.get().into()
+        self.managed.as_ref().map_or(self.own, |managed| managed.own).get().into()
+    }
+
+    pub(super) fn is_own(&self, address: u64) -> bool {
+        let bits = self.managed.as_ref().map_or(0, |managed| managed.mask_bits);
+        address >> bits == self.address() >> bits
+    }
+
+    pub(super) fn set_own(&mut self, lid: Lid, bits: u8) {
+        if let Some(managed) = &mut self.managed {
+            (managed.own, managed.mask_bits) = (lid, bits);
+        }
+    }
+
+    pub(super) fn set_peer(&mut self, planned: Lid, lid: Lid) {
+        if let Some(ManagedAddresses { peers, .. }) = self.managed.as_deref_mut() {
+            while peers.len() <= usize::from(planned.get()) {
+                peers.push(Lid::new(peers.len() as u16));
+            }
+            peers[usize::from(planned.get())] = lid;
+        }
     }
 
     pub(super) fn lane(&self, level: ServiceLevel) -> VirtualLane {
@@ -57,11 +98,15 @@ impl InfinibandFormat {
 
     #[inline]
     pub(super) fn builder(&self, packet: &OutgoingPacket) -> PacketBuilder {
+        let (dlid, slid) = match &self.managed {
+            None => (packet.to, self.own),
+            Some(managed) => (managed.of(packet.to), managed.own),
+        };
         PacketBuilder {
             virtual_lane: packet.lane,
             service_level: packet.level,
-            dlid: packet.to,
-            slid: self.own,
+            dlid,
+            slid,
             extended: packet.extended,
             ..PacketBuilder::new(packet.bth)
         }
@@ -75,6 +120,9 @@ impl InfinibandFormat {
         let transport = Packet::transport(octets).map_err(|error| error.drop_reason())?;
         let transport = transport.ok_or(DropReason::Opcode)?;
         let lrh = LrhView::new(octets).map_err(|error| error.drop_reason())?;
-        Ok(FrameContent::Packet(ReceivedPacket { from: lrh.slid(), transport }))
+        // The sender's LID may have moved, or be one of several. The number of the queue pair tells the sender.
+        let planned = self.managed.as_ref().and(transport.bth.destination.plan());
+        let from = planned.map_or(lrh.slid(), |(_, peer)| peer);
+        Ok(FrameContent::Packet(ReceivedPacket { from, transport }))
     }
 }

@@ -60,6 +60,9 @@ pub enum Change {
     Link(PortNumber, LinkState),
     /// The node has this LID.
     Address(Lid),
+    /// What subnet administration has answered may have changed: the manager wants the programs of this node to
+    /// register again, or is another. Source: IBTA Vol 1, 14.2.5.6 (ClientReregister).
+    Reregister,
     /// The arbitration of a port: [`Agents::arbitration`].
     Arbitration(PortNumber),
     /// The lanes of the service levels from an input to an output: [`Agents::lanes`]. Port 0 of an adapter stands
@@ -178,6 +181,16 @@ impl Agents {
         let info = &self.ports[self.home()].info;
         let (base, bits) = (fields::LID.get(info) as u16, fields::LMC.get(info) as u32);
         base != 0 && lid.get() >> bits == base >> bits
+    }
+
+    /// The GID prefix of the subnet.
+    pub fn prefix(&self) -> u64 {
+        fields::GID_PREFIX.get(&self.ports[self.home()].info)
+    }
+
+    /// Bits of a LID that this node does not distinguish. Source: IBTA Vol 1, 4.1.2 (LMC).
+    pub fn lid_mask_bits(&self) -> u8 {
+        fields::LMC.get(&self.ports[self.home()].info) as u8
     }
 
     /// The LID of the subnet manager; 0 before one has introduced itself.

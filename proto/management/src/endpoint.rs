@@ -16,6 +16,7 @@ use crate::attribute::subnet::{notice, sm_info};
 use crate::datagram::{self, Datagram, method};
 use crate::directed_route::{self, Step};
 use crate::packet::{self, Addresses};
+use crate::resolver;
 use bytes::BytesMut;
 use proto::counters::DropReason;
 use proto::device::ManagementDatagram;
@@ -63,13 +64,20 @@ pub struct Management {
     /// The agents.
     pub agents: Agents,
     client: VecDeque<ManagementDatagram>,
+    /// Answers to requests of the device itself.
+    own: VecDeque<(Lid, Datagram)>,
     outgoing: VecDeque<Outgoing>,
 }
 
 impl Management {
     /// The management of a device with these agents.
     pub fn new(agents: Agents) -> Management {
-        Management { agents, client: VecDeque::new(), outgoing: VecDeque::new() }
+        Management {
+            agents,
+            client: VecDeque::new(),
+            own: VecDeque::new(),
+            outgoing: VecDeque::new(),
+        }
     }
 
     /// Handles a packet of VL15, or one for QP1 of this node, whose link checks hold. `totals` reads the counters of
@@ -185,6 +193,11 @@ impl Management {
         self.client.pop_front()
     }
 
+    /// The next answer to a request of the device itself, and the LID it came from.
+    pub fn poll_own(&mut self) -> Option<(Lid, Datagram)> {
+        self.own.pop_front()
+    }
+
     /// Has an agent handle a datagram for this node. `arrival` is `None` for one of the program beside it.
     fn deliver(
         &mut self,
@@ -238,10 +251,14 @@ impl Management {
         if !datagram.is_response() && !self.is_for_manager(&datagram) {
             return Verdict::Drop(DropReason::Management);
         }
-        if self.client.len() >= CLIENT_MAX {
+        if self.client.len().max(self.own.len()) >= CLIENT_MAX {
             return Verdict::Drop(DropReason::ManagementOverrun);
         }
         let (peer, queue_pair) = (addresses.source, addresses.source_pair);
+        if resolver::is_own(&datagram) {
+            self.own.push_back((peer, datagram));
+            return Verdict::Taken;
+        }
         let octets = Box::new(datagram.0);
         self.client.push_back(ManagementDatagram { peer, queue_pair, octets });
         Verdict::Taken

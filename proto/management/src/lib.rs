@@ -17,6 +17,8 @@ pub mod datagram;
 pub mod directed_route;
 pub mod endpoint;
 pub mod packet;
+pub mod resolver;
+pub mod segment;
 
 pub use agent::{Agents, Change, ManagementConfig, NodeKind, Outcome};
 pub use datagram::Datagram;

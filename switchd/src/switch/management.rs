@@ -93,6 +93,8 @@ impl Switch {
                 self.follow_state(port, now);
             }
             Change::Address(lid) => self.lid = lid,
+            // A switch asks for no path.
+            Change::Reregister => {}
             Change::Arbitration(port) => {
                 self.ports[port.index()].arbitrate(&agents.arbitration(port));
                 self.dirty.insert(port);

@@ -5,6 +5,8 @@
 mod hostile;
 #[path = "managed/hot_spot.rs"]
 mod hot_spot;
+#[path = "managed/moved.rs"]
+mod moved;
 #[path = "managed/oracle.rs"]
 mod oracle;
 #[path = "managed/programs.rs"]
@@ -109,11 +111,17 @@ impl Managed {
     }
 
     fn start_manager(&self, node: &str) -> Manager {
+        self.start_manager_by(node, &[])
+    }
+
+    /// Starts OpenSM by a program with these words.
+    fn start_manager_by(&self, node: &str, by: &[&str]) -> Manager {
         let file = |ending: &str| self.place.folder.path().join(format!("opensm-{node}.{ending}"));
         let (log, options) = (file("log"), file("conf"));
         std::fs::write(&options, OPTIONS).expect("a file");
         let [path, options] = [&log, &options].map(|file| file.display().to_string());
-        let mut command = self.command(node, &["opensm", "-F", &options, "-f", &path]);
+        let words = [by, &["opensm", "-F", &options, "-f", &path]].concat();
+        let mut command = self.command(node, &words);
         let process = command.stdout(Stdio::null()).spawn().expect("OpenSM starts");
         Manager { process, log }
     }

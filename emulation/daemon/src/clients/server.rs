@@ -6,12 +6,12 @@
 //! ETIMEDOUT when no answer comes.
 
 use super::message::{Control, Data};
-use super::segment::{self, Segment};
 use super::tally::Tally;
 use emulation::cable::abstract_socket::Sender;
 use emulation::driver::orders::Order;
 use management::Datagram;
 use management::datagram::{SUBNET_DIRECTED, SUBNET_LID_ROUTED, TRANSACTION, method};
+use management::segment::{self, Segment};
 use proto::device::ManagementDatagram;
 use proto::ids::{Lid, QueuePairNumber};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};

@@ -167,10 +167,16 @@ impl Agents {
             (NodeKind::Switch, 0) => Role::Inner,
             (NodeKind::Switch, _) => Role::Outer,
         };
-        let (lid, limit) = (self.lid(), port_info::VL_HIGH_LIMIT.get(&self.ports[index].info));
+        let limit = port_info::VL_HIGH_LIMIT.get(&self.ports[index].info);
+        let address = |agents: &Agents| (agents.lid(), agents.lid_mask_bits());
+        let (before, manager) = (address(self), self.manager());
         let applied = rules::set(&mut self.ports[index], data, role);
-        if self.lid() != lid {
+        if address(self) != before {
             self.changes.push_back(Change::Address(self.lid()));
+        }
+        let is_asked = role != Role::Outer && port_info::CLIENT_REREGISTER.get(data) == 1;
+        if is_asked || address(self) != before || self.manager() != manager {
+            self.changes.push_back(Change::Reregister);
         }
         if port_info::VL_HIGH_LIMIT.get(&self.ports[index].info) != limit {
             self.note_arbitration(index);

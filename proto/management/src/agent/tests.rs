@@ -273,7 +273,12 @@ fn addresses_follow_lid_and_lmc() {
     assert!(!bench.agents.owns(Lid::new(0)));
     let values = [(port_info::LID, 8), (port_info::MASTER_SM_LID, 3), (port_info::LMC, 2)];
     assert_eq!(bench.set(0x15, 0, &values), 0);
-    assert_eq!(bench.changes(), [Change::Address(Lid::new(8))]);
+    assert_eq!(bench.changes(), [Change::Address(Lid::new(8)), Change::Reregister]);
+    assert_eq!(bench.set(0x15, 0, &values), 0);
+    assert_eq!(bench.changes(), [], "nothing is new");
+    let asked = [&values[..], &[(port_info::CLIENT_REREGISTER, 1)]].concat();
+    assert_eq!(bench.set(0x15, 0, &asked), 0);
+    assert_eq!(bench.changes(), [Change::Reregister]);
     let owned: Vec<u16> = (0..20).filter(|lid| bench.agents.owns(Lid::new(*lid))).collect();
     assert_eq!(owned, [8, 9, 10, 11]);
 }

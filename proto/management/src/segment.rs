@@ -4,8 +4,8 @@
 //! no such length, so the segment carries it, and the receiver acknowledges the segment.
 //! Source: IBTA Vol 1, 13.6.2 (RMPP header), 13.6.2.3 (acknowledgement), 15.2.1.1 (SA header).
 
-use management::Datagram;
-use management::datagram::ADMINISTRATION;
+use crate::Datagram;
+use crate::datagram::ADMINISTRATION;
 
 const VERSION: usize = 24;
 const TYPE: usize = 25;
@@ -95,7 +95,7 @@ pub fn acknowledge(datagram: &Datagram) -> Datagram {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use management::datagram::PERFORMANCE;
+    use crate::datagram::PERFORMANCE;
 
     #[test]
     fn a_divided_answer_tells_its_length_and_is_acknowledged() {
