@@ -1,6 +1,8 @@
 //! Labs under OpenSM and infiniband-diags, unmodified, by real management datagrams. Without the packages these tests
 //! print SKIPPED.
 
+#[path = "managed/engines.rs"]
+mod engines;
 #[path = "managed/hostile.rs"]
 mod hostile;
 #[path = "managed/hot_spot.rs"]
