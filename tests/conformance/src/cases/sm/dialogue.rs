@@ -18,6 +18,9 @@ const TRANSACTIONS: u64 = 0x1000;
 /// The time between two sendings of a notice that the dialogue asks for: 4.096 us · 2^20.
 const SUBNET_TIMEOUT: u64 = 20;
 
+/// A step that depends on what the device has sent so far.
+type LateStep = fn(&mut dyn Bed, Node);
+
 /// A value of a field: the field, its place in a row, and the value.
 pub type Value = (Field, usize, u64);
 
@@ -186,7 +189,7 @@ pub struct Dialogue {
     /// Neighbours that change how they send flow control.
     modes: Vec<(Instant, u8, FcMode)>,
     /// What depends on what the device has sent.
-    steps: Vec<(Instant, fn(&mut dyn Bed, Node))>,
+    steps: Vec<(Instant, LateStep)>,
     now: Instant,
 }
 
@@ -224,7 +227,7 @@ impl Dialogue {
     }
 
     /// Does what depends on what the device has sent so far.
-    pub fn step(&mut self, step: fn(&mut dyn Bed, Node)) {
+    pub fn step(&mut self, step: LateStep) {
         self.steps.push((self.now, step));
     }
 
