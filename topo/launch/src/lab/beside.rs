@@ -73,7 +73,8 @@ pub fn environment(
     Ok(vec![(PRELOAD, preload), ("SIM_HOST", node.to_owned()), ("IBSIM_SOCKNAME", socket)])
 }
 
-/// The LIDs of a fabric's plan, as OpenSM stores and restores those that it has assigned. NICs send to these LIDs.
+/// The LIDs of a fabric's plan, as OpenSM stores and restores those that it has assigned. NICs send to these LIDs until
+/// they have path records.
 pub(super) fn planned_lids(lab: &Lab) -> String {
     let ports = lab.nics.iter().map(|nic| (nic.lid, nic.management, 1));
     let ports = ports.chain(lab.switches.iter().map(|switch| (switch.lid, switch.management, 0)));
