@@ -18,7 +18,7 @@ const FOLDERS: [(&str, &str, usize); 3] = [
 /// The text of `mutants/drawn.toml`; none without cargo-mutants.
 pub fn draw() -> Option<String> {
     let mut text = format!(
-        "# Mutants drawn with seed {SEED} from the list of cargo-mutants. Made by the test draw_faults; do not edit but for `survives`, the reason.\n\n"
+        "# Mutants drawn with seed {SEED} from the list of cargo-mutants. Made by the test draw_faults; do not edit but for `equivalent` and `survives`, the reasons.\n\n"
     );
     for (package, folder, count) in FOLDERS {
         let listed = Command::new("cargo")

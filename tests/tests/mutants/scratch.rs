@@ -1,16 +1,19 @@
 //! A scratch copy of this repository below the target folder, in which a daemon is built with a fault.
 //!
 //! It has a build folder of its own: Cargo names objects by their path in the workspace, so in the folder of this build a fault
-//! would come into the program. The first build makes all crates below the daemon, each fault costs one crate more.
+//! would come into the program. The first build makes all crates below a program.
 
 use super::laboratory::in_repository;
+use super::schema;
 use serde::Deserialize;
+use std::collections::BTreeMap;
 use std::fs;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Folders that a build does not need.
-const LEFT_OUT: [&str; 4] = ["target", ".git", "docs", "docker"];
+const LEFT_OUT: [&str; 3] = ["target", ".git", "docs"];
 
 /// A row of `mutants/edits.toml`.
 #[derive(Deserialize)]
@@ -34,8 +37,9 @@ pub struct Drawn {
     pub to: [usize; 2],
     pub was: String,
     pub is: String,
-    /// Why no case finds it, for mutants that survive.
-    #[serde(default)]
+    /// Why it behaves as what it replaces.
+    pub equivalent: Option<String>,
+    /// Why no case finds it, for other mutants that survive.
     pub survives: Option<String>,
 }
 
@@ -44,6 +48,22 @@ impl Drawn {
     pub fn package(&self) -> &str {
         self.file.split('/').next().unwrap_or_default()
     }
+
+    /// The octets of its file that it replaces.
+    pub fn place(&self, text: &str) -> Range<usize> {
+        let place = offset(text, self.from)..offset(text, self.to);
+        assert_eq!(text.get(place.clone()), Some(self.was.as_str()), "{}: draw again", self.name);
+        place
+    }
+}
+
+/// `pausebed` with mutants.
+pub struct Built {
+    pub program: PathBuf,
+    /// Those that do not build, by number, with the error of the compiler.
+    pub unbuildable: BTreeMap<usize, String>,
+    /// Those that are not in it, and may be built alone.
+    pub alone: Vec<usize>,
 }
 
 /// The copy.
@@ -85,49 +105,93 @@ impl Scratch {
             }
             self.write(file, &text);
         }
-        self.build("nicd")
+        self.build("nicd", "nicd")
     }
 
-    /// Builds the daemon with a mutant that was drawn.
+    /// Builds `pausebed` with all mutants that were drawn. `PAUSEBED_FAULT` names one by its number.
+    pub fn build_drawn(&self, mutants: &[Drawn]) -> Built {
+        let mut unbuildable = BTreeMap::new();
+        loop {
+            let mut alone = Vec::new();
+            for (file, mutants) in by_file(mutants) {
+                let mut wanted = mutants;
+                wanted.retain(|(number, _)| !unbuildable.contains_key(number));
+                let (text, left_out) = schema::insert(&Scratch::original(file), &wanted);
+                self.write(file, &with_switches(&text));
+                alone.extend(left_out);
+            }
+            let said = match self.build("topo", "pausebed") {
+                Ok(program) => return Built { program, unbuildable, alone },
+                Err(said) => said,
+            };
+            let text_of = |file: &str| fs::read_to_string(self.tree.join(file)).unwrap_or_default();
+            let blamed = schema::blamed(&said, text_of);
+            assert!(!blamed.is_empty(), "{said}");
+            unbuildable.extend(blamed);
+        }
+    }
+
+    /// Builds `pausebed` with one of the mutants, which holds always.
     ///
     /// # Errors
-    /// What the compiler said.
-    pub fn build_drawn(&self, mutant: &Drawn) -> Result<PathBuf, String> {
-        let text = Scratch::original(&mutant.file);
-        let (from, to) = (offset(&text, mutant.from), offset(&text, mutant.to));
-        assert_eq!(text.get(from..to), Some(mutant.was.as_str()), "{}: draw again", mutant.name);
-        self.write(&mutant.file, &[&text[..from], &mutant.is, &text[to..]].concat());
-        let built = self.build(mutant.package());
-        self.write(&mutant.file, &text);
-        built
+    /// The first error of the compiler.
+    pub fn build_alone(&self, mutants: &[Drawn], number: usize) -> Result<PathBuf, String> {
+        for (file, mutants) in by_file(mutants) {
+            let mut text = Scratch::original(file);
+            if let Some((_, mutant)) = mutants.iter().find(|(known, _)| *known == number) {
+                text.replace_range(mutant.place(&text), &mutant.is);
+            }
+            self.write(file, &text);
+        }
+        self.build("topo", "pausebed").map_err(|said| {
+            said.lines().find(|line| line.starts_with("error")).unwrap_or(&said).to_owned()
+        })
     }
 
+    /// Writes what differs, so that unchanged files keep their times.
     fn write(&self, file: &str, text: &str) {
-        fs::write(self.tree.join(file), text).expect("the copy is ours");
+        write_changed(&self.tree.join(file), text.as_bytes());
     }
 
-    /// Builds a daemon at low priority.
-    fn build(&self, package: &str) -> Result<PathBuf, String> {
+    /// Builds a program at low priority.
+    fn build(&self, package: &str, program: &str) -> Result<PathBuf, String> {
         let mut command = Command::new("nice");
         command.args(["-n", "10", "cargo", "build", "--profile", "quick", "--offline", "--quiet"]);
-        command.args(["-p", package, "--bin", package]).current_dir(&self.tree);
+        command.args(["-p", package, "--bin", program]).current_dir(&self.tree);
         command.env("CARGO_TARGET_DIR", &self.out);
         let output = command.output().map_err(|error| format!("cargo: {error}"))?;
         match output.status.success() {
-            true => Ok(self.out.join("quick").join(package)),
+            true => Ok(self.out.join("quick").join(program)),
             false => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
         }
     }
 }
 
-/// Replaces `FAULT(name)` by a look at the environment.
+/// The mutants of each file, with their numbers.
+fn by_file(mutants: &[Drawn]) -> BTreeMap<&str, Vec<(usize, &Drawn)>> {
+    let mut files: BTreeMap<&str, Vec<(usize, &Drawn)>> = BTreeMap::new();
+    for (number, mutant) in (0..).zip(mutants) {
+        files.entry(&mutant.file).or_default().push((number, mutant));
+    }
+    files
+}
+
+fn write_changed(place: &Path, octets: &[u8]) {
+    if fs::read(place).ok().as_deref() != Some(octets) {
+        fs::write(place, octets).expect("the copy is ours");
+    }
+}
+
+/// Replaces `FAULT(name)` by whether the environment names it, which is read once.
 fn with_switches(text: &str) -> String {
     let mut parts = text.split("FAULT(");
     let mut whole = parts.next().unwrap_or_default().to_owned();
     for part in parts {
         let (name, rest) = part.split_once(')').expect("FAULT(name)");
-        whole +=
-            &format!("std::env::var(\"PAUSEBED_FAULT\").is_ok_and(|on| on == \"{name}\"){rest}");
+        whole += &format!(
+            "{{ static ON: std::sync::LazyLock<bool> = std::sync::LazyLock::new(|| \
+             std::env::var(\"PAUSEBED_FAULT\").is_ok_and(|on| on == \"{name}\")); *ON }}{rest}"
+        );
     }
     whole
 }
@@ -152,9 +216,6 @@ fn copy(from: &Path, to: &Path) {
             continue;
         }
         let octets = fs::read(&path).expect("a file");
-        let place = to.join(name);
-        if fs::read(&place).ok().as_ref() != Some(&octets) {
-            fs::write(&place, octets).expect("the copy is ours");
-        }
+        write_changed(&to.join(name), &octets);
     }
 }
