@@ -8,12 +8,14 @@
 //!
 //! [`file`] reads a DUT file, [`device`] starts what it describes and ends it. [`line`] is the third driver of scripts,
 //! beside the virtual clock and live daemons: it is a [`testbed::Bed`] on the wall clock. [`switch`] and [`nic`] hold the
-//! cases. [`suite`] runs them, and [`statement`] writes and compares what came out.
+//! cases, [`change`] alters settings of a device while one runs. [`suite`] runs them, and [`statement`] writes and compares
+//! what came out.
 //!
 //! A case judges frames and completions alone. It reads no counter of the device, so it asks the same of any make. A fault
 //! stands only where tester and device kept time ([`pace`]).
 
 pub mod agent;
+pub mod change;
 pub mod device;
 pub mod file;
 pub mod hooks;

@@ -9,7 +9,7 @@ use proto::wire::infiniband::{Bth, ExtendedHeaders, Opcode};
 use proto::wire::roce::{Layout, NetworkHeaders, Packet, PacketBuilder, notification};
 
 /// The faults by name.
-pub const FAULTS: [(&str, Editor); 3] = [
+pub const FAULTS: [(&str, Editor); 4] = [
     ("uc-acknowledged", |state, way, port, frame, sends| {
         let answer = parse(&frame)
             .filter(|packet| way == Way::In && packet.transport.bth.opcode == Opcode::UC_SEND_ONLY)
@@ -32,10 +32,12 @@ pub const FAULTS: [(&str, Editor); 3] = [
     ("cnp-every-packet", |state, way, port, frame, sends| {
         notify(state, (way, port, frame), sends, |peer, _, marks| (marks, peer));
     }),
+    ("cnp-ignored", unaltered),
 ];
 
-/// The relay as a notification point without a fault.
+/// The relay as a notification point and a reaction point without a fault.
 pub fn notifies(state: &mut State, way: Way, port: u8, frame: Vec<u8>, sends: &mut Sends) {
+    obey(state, way, &frame);
     notify(state, (way, port, frame), sends, |peer, _, _| (1, peer));
 }
 
@@ -75,6 +77,22 @@ fn build(
 
 fn back(packet: &Packet<'_>, bth: Bth, extended: ExtendedHeaders, payload: &[u8]) -> Vec<u8> {
     build(packet, true, bth, extended, payload)
+}
+
+/// Delays each SEND of the device by 2 ms behind a notification, until 64 of them have passed.
+fn obey(state: &mut State, way: Way, frame: &[u8]) {
+    let Some(opcode) = parse(frame).map(|packet| packet.transport.bth.opcode) else { return };
+    let delayed = state.counts.entry(0).or_default();
+    let is_send =
+        [Opcode::RC_SEND_FIRST, Opcode::RC_SEND_MIDDLE, Opcode::RC_SEND_LAST].contains(&opcode);
+    match way {
+        Way::In if opcode == Opcode::ROCEV2_CNP => *delayed = 64,
+        Way::Out if is_send && *delayed > 0 => {
+            *delayed -= 1;
+            std::thread::sleep(std::time::Duration::from_millis(2));
+        }
+        _ => {}
+    }
 }
 
 /// After an acknowledgement of marked packets, as many notifications as `choose` says, to the queue pair that it says: it

@@ -2,9 +2,10 @@
 
 use super::relay::{Editor, Sends, State, Way, unaltered};
 use proto::wire::roce::Layout;
+use std::time::Duration;
 
 /// The faults by name.
-pub const FAULTS: [(&str, Editor); 20] = [
+pub const FAULTS: [(&str, Editor); 23] = [
     ("icrc-rewritten", |state, way, port, mut frame, sends| {
         if let (Way::Out, Ok(Some(layout))) = (way, Layout::find(&frame)) {
             let at = layout.icrc_at();
@@ -127,7 +128,90 @@ pub const FAULTS: [(&str, Editor); 20] = [
             sends.push((way, port, late));
         }
     }),
+    ("latency-high", |state, way, port, frame, sends| {
+        let count = state.counts.entry(port).or_default();
+        *count += u32::from(way == Way::Out);
+        if way == Way::Out && *count % 100 == 0 {
+            std::thread::sleep(Duration::from_millis(1_200));
+        }
+        unaltered(state, way, port, frame, sends);
+    }),
+    ("flow-reordered", |state, way, port, frame, sends| {
+        if way == Way::In || frame[12..14] != [8, 0] {
+            return unaltered(state, way, port, frame, sends);
+        }
+        let source = station(&frame[6..]);
+        let held = state.stations.remove(&source);
+        if held.is_none() && frame.last().is_some_and(|octet| octet % 8 == 0) {
+            state.stations.insert(source, frame);
+            return;
+        }
+        unaltered(state, way, port, frame, sends);
+        sends.extend(held.map(|late| (way, port, late)));
+    }),
+    ("red-half", |state, way, port, frame, sends| {
+        let is_second = {
+            let count = state.counts.entry(port).or_default();
+            *count += 1;
+            *count % 2 == 0
+        };
+        leave(way, port, frame, sends, 0x0800, |frame| {
+            if is_second && frame[15] & 3 == 3 {
+                frame[15] &= !1;
+            }
+        });
+    }),
 ];
+
+/// Ports 3 and 4 of the relay as a group of links, which is port 3 of the device: without a fault, and with those of a group.
+pub fn grouped(state: &mut State, way: Way, port: u8, frame: Vec<u8>, sends: &mut Sends) {
+    group(state, (way, port, frame), sends, |_, frame| &MEMBERS[usize::from(frame[11] & 1)..][..1]);
+}
+
+/// The faults of groups.
+pub const GROUP_FAULTS: [(&str, Editor); 4] = [
+    ("lag-sprays", |state, way, port, frame, sends| {
+        group(state, (way, port, frame), sends, |count, _| &MEMBERS[count as usize & 1..][..1]);
+    }),
+    ("lag-one-port", |state, way, port, frame, sends| {
+        group(state, (way, port, frame), sends, |_, _| &MEMBERS[..1]);
+    }),
+    ("lag-floods-both", |state, way, port, frame, sends| {
+        group(state, (way, port, frame), sends, |_, frame| match is_group(frame) {
+            true => &MEMBERS,
+            false => &MEMBERS[..1],
+        });
+    }),
+    ("lag-loops", |state, way, port, frame, sends| {
+        if way == Way::In && MEMBERS.contains(&port) && is_group(&frame) {
+            sends.push((Way::Out, 7 - port, frame.clone()));
+        }
+        grouped(state, way, port, frame, sends);
+    }),
+];
+
+/// The ports of the group.
+const MEMBERS: [u8; 2] = [3, 4];
+
+/// `choose` says by which ports a frame leaves the group, from the count of frames and the frame.
+fn group(
+    state: &mut State,
+    (way, port, frame): (Way, u8, Vec<u8>),
+    sends: &mut Sends,
+    choose: fn(u32, &[u8]) -> &'static [u8],
+) {
+    match (way, port) {
+        (Way::In, 4) => sends.push((way, 3, frame)),
+        (Way::Out, 4) => {}
+        (Way::Out, 3) => {
+            let count = state.counts.entry(port).or_default();
+            *count += 1;
+            let ports = choose(*count, &frame).iter();
+            sends.extend(ports.map(|port| (way, *port, frame.clone())));
+        }
+        _ => unaltered(state, way, port, frame, sends),
+    }
+}
 
 /// Changes frames with this EtherType that leave.
 fn leave(

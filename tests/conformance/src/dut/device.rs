@@ -1,6 +1,7 @@
 //! Starts a device under test, or finds it, and ends what was started.
 
 use super::agent::Agent;
+use super::change::Target;
 use super::file::{DutFile, DutKind, Reach};
 use super::line::{Line, Socket};
 use emulation::cable::interface::{PairEnd, address_of};
@@ -121,10 +122,13 @@ impl Device {
         }
     }
 
-    /// Folder and name of the machine, for commands in it.
-    pub fn machine(&self) -> Option<(PathBuf, String)> {
-        let is_machine = matches!(self.holder, Holder::Vm(_));
-        is_machine.then(|| (self.folder.path().to_owned(), NAME.to_owned()))
+    /// Where hooks run, if it was started.
+    pub fn target(&self) -> Target {
+        match &self.holder {
+            Holder::Vm(_) => Target::Machine(self.folder.path().to_owned(), NAME.to_owned()),
+            Holder::Lab { record, .. } => Target::Lab(record.clone()),
+            Holder::Bridge { .. } | Holder::Nothing => Target::None,
+        }
     }
 
     /// Whether what was started still runs.

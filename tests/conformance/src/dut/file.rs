@@ -1,6 +1,6 @@
 //! A DUT file: what a device is, how it is reached, what it claims, and its tolerances.
 
-use proto::params::{Key, KeyTable, Kind, Params, Scale};
+use proto::params::{Key, KeyTable, Kind, Millionths, Params, Scale};
 use proto::units::{Bytes, Duration};
 use proto::wire::ethernet::MacAddress;
 use scenario::keyfile::document;
@@ -36,11 +36,22 @@ proto::words! {
         Host = "host",
         /// In the virtual machine.
         Vm = "vm",
+        /// In the lab that the suite has started: `run` is a switch or a port of it, and settings KEY=VALUE, as `pausebed set switch` takes them.
+        Lab = "lab",
+    }
+    /// When a hook runs.
+    pub enum When {
+        /// Before the first case.
+        Start = "start",
+        /// In cases about marks with a probability.
+        Red = "red",
+        /// In cases in which weights change.
+        Reweigh = "reweigh",
     }
 }
 
 /// What devices can claim.
-const CLAIMS: [&str; 20] = [
+const CLAIMS: [&str; 23] = [
     "ageing",
     "pause",
     "pfc",
@@ -49,8 +60,11 @@ const CLAIMS: [&str; 20] = [
     "jumbo",
     "ecn",
     "wred",
+    "red",
     "strict",
     "ets",
+    "reweigh",
+    "lag",
     "ud",
     "uc",
     "read",
@@ -96,6 +110,8 @@ proto::params! {
         address: Option<String> = Text, Optional;
         /// The MAC address of a NIC.
         mac: Option<String> = Text, Optional;
+        /// The port at which a program on a NIC's host accepts connections of RDMA CM, for devices that claim `cm`.
+        cm_port: Option<u16> = Whole(1, 65_535), Optional;
         /// The IPv4 address of the tester, in the same network.
         peer: String = Text, Default("198.18.0.250");
         /// The largest payload of a frame.
@@ -120,6 +136,12 @@ proto::params! {
         pfc_port: u8 = Whole(1, 32), Default("2");
         /// The rate in Mbit/s whose bit times quanta of these ports count.
         pause_rate: u64 = Whole(1, 1_000_000), Default("1000");
+        /// The latency of a frame on an idle switch, in the median.
+        latency: Option<Duration> = Span, Optional;
+        /// By how much one frame in a hundred may take longer.
+        jitter: Option<Duration> = Span, Optional;
+        /// Random frames that a switch must endure, as far as a third of the time of a case suffices.
+        hostile: u64 = Whole(1, 1_000_000_000), Default("1000000");
     }
 }
 
@@ -132,12 +154,22 @@ proto::params! {
         mark_at: Option<Bytes> = Octets, Optional;
         /// The DSCP of frames that it marks.
         mark_dscp: u8 = Whole(0, 63), Default("26");
+        /// With the hooks of `red`: octets in the queue above which the first frames are marked.
+        red_from: Option<Bytes> = Octets, Optional;
+        /// Octets up to which the probability rises in proportion.
+        red_to: Option<Bytes> = Octets, Optional;
+        /// The probability there.
+        red_top: Option<Millionths> = Real(0.0, 1.0), Optional;
         /// The port that shares its rate among classes.
         share_port: u8 = Whole(1, 32), Default("2");
         /// Classes that share it by weights, as words DSCP=WEIGHT.
         shares: Option<Vec<String>> = UpTo(8, &Text), Optional;
+        /// With the hooks of `reweigh`: the shares of the same classes.
+        reweighed: Option<Vec<String>> = UpTo(8, &Text), Optional;
         /// The DSCP of the class that goes before all others.
         strict_dscp: Option<u8> = Whole(0, 63), Optional;
+        /// The first of the two ports that are one group of links, as the last ports of the device.
+        lag_port: Option<u8> = Whole(1, 31), Optional;
     }
 }
 
@@ -150,6 +182,8 @@ proto::params! {
         undo: Option<Vec<String>> = UpTo(64, &Text), Optional;
         /// Where.
         place: HookPlace = HookPlace::KIND, Default("host");
+        /// When.
+        when: When = When::KIND, Default("start");
     }
 }
 
@@ -221,7 +255,9 @@ impl DutFile {
         let fields = root.table("device")?;
         let device = fields.params::<Device>();
         let tolerance = root.table("tolerance")?.params::<Tolerance>();
-        let hooks = root.each::<Hook>("hook").into_iter().map(|(_, hook)| hook).collect();
+        let hooks =
+            root.each::<Hook>("hook").into_iter().map(|(fields, hook)| check_hook(&fields, hook));
+        let hooks = hooks.collect();
         let queue = root.table("queue")?.params::<Queue>();
         let (dut, device, tolerance, queue) = (dut?, device?, tolerance?, queue?);
         check_device(&fields, dut.kind, &device);
@@ -247,6 +283,20 @@ impl DutFile {
 fn ipv4(text: &str) -> Result<Ipv4Addr, Complaint> {
     let parsed = text.parse::<Ipv4Addr>();
     parsed.map_err(|_| Complaint::new(format!("{text:?} is no IPv4 address"), "198.18.0.1"))
+}
+
+/// Hooks of a case are undone with it, those of the start only on this host.
+fn check_hook(fields: &Fields<'_>, hook: Hook) -> Hook {
+    match (hook.place, hook.when) {
+        (HookPlace::Lab, When::Start) => {
+            fields.error("when", "a lab starts with its settings", "red or reweigh");
+        }
+        (HookPlace::Host, When::Red | When::Reweigh) => {
+            fields.error("place", "no case changes this host", "vm or lab");
+        }
+        _ => {}
+    }
+    hook
 }
 
 /// Reports keys that are missing or do not go together.

@@ -2,8 +2,8 @@
 //!
 //! A journal lists what is still to be undone, so the next check undoes what a killed one left.
 
+use super::change::Target;
 use super::file::{Hook, HookPlace};
-use host::exec::{ExecRequest, exec};
 use host::local;
 use launch::owner::{self, ProcessIdentity};
 use launch::with_sources;
@@ -28,19 +28,17 @@ struct Journal {
 pub struct Hooks {
     journal: Journal,
     file: PathBuf,
-    /// The folder of the machine, for hooks there. They end with it.
-    machine: Option<(PathBuf, String)>,
 }
 
 impl Hooks {
-    /// Shows hooks by `report` and runs them.
+    /// Shows hooks by `report` and runs them, on this host or in `target`. Those in a machine end with it.
     ///
     /// # Errors
     /// If one is for this host and that is not allowed, or one fails; those before it are undone.
     pub fn run(
         hooks: &[Hook],
         allowed: bool,
-        machine: Option<(PathBuf, String)>,
+        target: &Target,
         report: &mut dyn FnMut(&str),
     ) -> Result<Hooks, String> {
         let folder =
@@ -48,12 +46,12 @@ impl Hooks {
         undo_leftovers(&folder, allowed, report);
         let own = ProcessIdentity::this().map_err(|error| format!("cannot read /proc: {error}"))?;
         let file = folder.join(format!("{PREFIX}{own}"));
-        let mut done = Hooks { journal: Journal::default(), file, machine };
+        let mut done = Hooks { journal: Journal::default(), file };
         for hook in hooks {
             let shown = hook.run.join(" ");
             report(&format!("hook ({}): {shown}", hook.place.word()));
             match hook.place {
-                HookPlace::Vm => done.run_in_machine(&hook.run)?,
+                HookPlace::Vm | HookPlace::Lab => target.run(&hook.run)?,
                 HookPlace::Host if !allowed => {
                     return Err(format!(
                         "a hook changes this host: {shown}\n  hint: --allow-hooks"
@@ -68,23 +66,6 @@ impl Hooks {
             }
         }
         Ok(done)
-    }
-
-    fn run_in_machine(&self, words: &[String]) -> Result<(), String> {
-        let (folder, name) =
-            self.machine.as_ref().ok_or("the device is no machine of the suite")?;
-        let request = ExecRequest { argv: words.to_vec(), ..ExecRequest::default() };
-        let (mut output, mut errors) = (Vec::new(), Vec::new());
-        let input = std::io::empty();
-        let code = exec(folder, name, &request, input, &mut output, &mut errors, Some(LIMIT));
-        match code {
-            Ok(0) => Ok(()),
-            Ok(code) => {
-                let text = host::text::escaped(&errors);
-                Err(format!("the hook {} ends with {code}: {text}", words.join(" ")))
-            }
-            Err(error) => Err(with_sources(&error)),
-        }
     }
 
     fn write(&self) -> Result<(), String> {
@@ -140,10 +121,11 @@ fn undo_leftovers(folder: &Path, allowed: bool, report: &mut dyn FnMut(&str)) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dut::file::When;
 
     fn hook(run: &[&str], undo: &[&str]) -> Hook {
         let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
-        Hook { run: words(run), undo: Some(words(undo)), place: HookPlace::Host }
+        Hook { run: words(run), undo: Some(words(undo)), place: HookPlace::Host, when: When::Start }
     }
 
     #[test]
@@ -156,11 +138,12 @@ mod tests {
             hook(&["mkdir", &inner], &["rmdir", &inner]),
         ];
         let mut lines = Vec::new();
-        let refused = Hooks::run(&hooks, false, None, &mut |line| lines.push(line.to_owned()));
+        let refused =
+            Hooks::run(&hooks, false, &Target::None, &mut |line| lines.push(line.to_owned()));
         assert!(refused.expect_err("not allowed").contains("--allow-hooks"));
         assert!(!Path::new(&file).exists());
         assert!(lines.iter().any(|line| line.contains("mkdir")), "{lines:?}");
-        let done = Hooks::run(&hooks, true, None, &mut |_| {}).expect("mkdir is there");
+        let done = Hooks::run(&hooks, true, &Target::None, &mut |_| {}).expect("mkdir is there");
         assert!(Path::new(&inner).exists());
         let journal = done.file.clone();
         assert!(journal.exists());
@@ -173,7 +156,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("made").display().to_string();
         let hooks = [hook(&["mkdir", &file], &["rmdir", &file]), hook(&["false"], &["true"])];
-        let failed = Hooks::run(&hooks, true, None, &mut |_| {}).expect_err("false fails");
+        let failed = Hooks::run(&hooks, true, &Target::None, &mut |_| {}).expect_err("false fails");
         assert!(failed.contains("false ends with 1"), "{failed}");
         assert!(!Path::new(&file).exists());
     }

@@ -160,10 +160,15 @@ impl Line {
                 break;
             }
         }
-        self.seen.clear();
-        self.log.clear();
+        self.forget_frames();
         self.unreadable = 0;
         self.began_ns = monotonic_ns();
+    }
+
+    /// Forgets the frames of the case so far: neither floods nor the capture count them.
+    pub fn forget_frames(&mut self) {
+        self.seen.clear();
+        self.log.clear();
     }
 
     /// The wall time since the case began.
@@ -250,7 +255,20 @@ impl Line {
     ///
     /// # Errors
     /// Those of [`Line::poll`].
-    pub fn wait(&mut self, until: Instant, mut enough: impl FnMut(&[Seen]) -> bool) -> Check<bool> {
+    pub fn wait(&mut self, until: Instant, enough: impl FnMut(&[Seen]) -> bool) -> Check<bool> {
+        self.wait_by(TURN_NS, until, enough)
+    }
+
+    /// The same; the ports are read each `turn_ns`.
+    ///
+    /// # Errors
+    /// Those of [`Line::poll`].
+    pub fn wait_by(
+        &mut self,
+        turn_ns: u64,
+        until: Instant,
+        mut enough: impl FnMut(&[Seen]) -> bool,
+    ) -> Check<bool> {
         loop {
             self.poll()?;
             if enough(&self.seen) {
@@ -260,7 +278,7 @@ impl Line {
                 return Ok(false);
             }
             let left = until.since(self.now()).as_ps() / 1_000;
-            self.sleep(left.min(TURN_NS));
+            self.sleep(left.min(turn_ns));
         }
     }
 

@@ -1,7 +1,8 @@
 //! Runs the cases with one device, one after the other. A device that dies is started again; nothing ends the suite.
 
+use super::change::{Changes, Target};
 use super::device::Device;
-use super::file::{DutFile, DutKind, HookPlace};
+use super::file::{DutFile, DutKind, Hook, HookPlace, When};
 use super::hooks::Hooks;
 use super::nic::{self, Nic};
 use super::register::{Case, Script, script};
@@ -47,9 +48,11 @@ impl<'a> Suite<'a> {
         report: &'a mut dyn FnMut(&str),
     ) -> Result<Suite<'a>, String> {
         // Host hooks may make the interfaces of the device; those of a machine need it.
-        let of_host: Vec<_> =
-            file.hooks.iter().filter(|hook| hook.place == HookPlace::Host).cloned().collect();
-        let hooks = Hooks::run(&of_host, allow_hooks, None, report)?;
+        let hooks = Hooks::run(&first(file, HookPlace::Host), allow_hooks, &Target::None, report)?;
+        for hook in file.hooks.iter().filter(|hook| hook.when != When::Start) {
+            let (place, when) = (hook.place.word(), hook.when.word());
+            report(&format!("hook ({place}, in cases of {when}): {}", hook.run.join(" ")));
+        }
         let mut device = Device::start(file, report)?;
         run_in_machine(file, &device, report)?;
         if let Some(folder) = evidence {
@@ -112,8 +115,11 @@ impl<'a> Suite<'a> {
         // What it finds is in the pace of the line.
         let _ = echo(file, device);
         device.line.forget();
+        let changes = Changes::new(file, device.target());
         let run = AssertUnwindSafe(|| match script {
-            Script::Switch(script) => script(&mut Switch::new(file, &mut device.line, begun)),
+            Script::Switch(script) => {
+                script(&mut Switch::new(file, &mut device.line, begun).changed_by(&changes))
+            }
             Script::Nic(script) => match &device.agent {
                 Some(agent) => script(&mut Nic::new(file, &mut device.line, agent, begun)?),
                 None => Err(Fault::unclear("the NIC has no agent")),
@@ -177,12 +183,17 @@ fn run_in_machine(
     device: &Device,
     report: &mut dyn FnMut(&str),
 ) -> Result<(), String> {
-    let hooks: Vec<_> =
-        file.hooks.iter().filter(|hook| hook.place == HookPlace::Vm).cloned().collect();
+    let hooks = first(file, HookPlace::Vm);
     match hooks.is_empty() {
         true => Ok(()),
-        false => Hooks::run(&hooks, false, device.machine(), report).map(|_| ()),
+        false => Hooks::run(&hooks, false, &device.target(), report).map(|_| ()),
     }
+}
+
+/// The hooks of a place that run before the first case.
+fn first(file: &DutFile, place: HookPlace) -> Vec<Hook> {
+    let hooks = file.hooks.iter().filter(|hook| hook.place == place && hook.when == When::Start);
+    hooks.cloned().collect()
 }
 
 /// Asks the device for a sign of life.

@@ -8,10 +8,13 @@ mod forwarding;
 mod hostile;
 mod integrity;
 pub mod liveness;
+mod load;
 mod queueing;
 mod reserved;
+mod timing;
 
-use super::file::DutFile;
+use super::change::{Changed, Changes};
+use super::file::{DutFile, When};
 use super::line::Line;
 use super::verdict::{Check, Fault};
 use bytes::{Bytes, BytesMut};
@@ -29,7 +32,9 @@ pub const SCRIPTS: &[Scripts] = &[
     forwarding::SCRIPTS,
     reserved::SCRIPTS,
     flow_control::SCRIPTS,
+    timing::SCRIPTS,
     queueing::SCRIPTS,
+    load::SCRIPTS,
     hostile::SCRIPTS,
 ];
 
@@ -45,6 +50,7 @@ pub struct Switch<'a> {
     /// The line to it.
     pub line: &'a mut Line,
     case: u16,
+    changes: Option<&'a Changes>,
     /// Frames before this one have been judged.
     mark: usize,
     /// Markers sent.
@@ -54,7 +60,28 @@ pub struct Switch<'a> {
 impl<'a> Switch<'a> {
     /// For the case with this number of a run.
     pub fn new(file: &'a DutFile, line: &'a mut Line, case: u16) -> Switch<'a> {
-        Switch { file, line, case, mark: 0, markers: 0 }
+        Switch { file, line, case, changes: None, mark: 0, markers: 0 }
+    }
+
+    /// Whose settings these hooks change.
+    #[must_use]
+    pub fn changed_by(self, changes: &'a Changes) -> Switch<'a> {
+        Switch { changes: Some(changes), ..self }
+    }
+
+    /// Runs the hooks of `when`; they are undone when what is returned is dropped.
+    ///
+    /// # Errors
+    /// If there are none, or one fails.
+    pub fn change(&self, when: When) -> Check<Changed> {
+        let changes = self.changes.ok_or_else(|| Fault::unclear("no hooks here"))?;
+        changes.make(when)
+    }
+
+    /// What has come so far is judged; neither it nor what was sent is kept for the capture.
+    pub fn forget(&mut self) {
+        self.line.forget_frames();
+        self.mark = 0;
     }
 
     /// The station with this number, of this case alone.
@@ -65,6 +92,11 @@ impl<'a> Switch<'a> {
     /// Every port but `port`.
     pub fn others(&self, port: u8) -> Vec<u8> {
         (1..=self.line.ports()).filter(|other| *other != port).collect()
+    }
+
+    /// Ports by which a broadcast comes out: all but one, and but one of a group of links.
+    fn receivers(&self) -> usize {
+        usize::from(self.line.ports()) - 1 - usize::from(self.file.queue.lag_port.is_some())
     }
 
     /// How long the device may take.
@@ -166,7 +198,7 @@ impl<'a> Switch<'a> {
         self.markers += 1;
         let station = self.station(0xff00 | u16::from(port));
         let marker = self.frame(MacAddress::BROADCAST, station, 64, self.markers);
-        let (mark, others) = (self.mark, usize::from(self.line.ports()) - 1);
+        let (mark, others) = (self.mark, self.receivers());
         self.line.send(port, &marker.octets)?;
         let until = self.line.now() + self.file.tolerance.patience;
         // A device may alter its end; addresses, EtherType and number tell it from others.

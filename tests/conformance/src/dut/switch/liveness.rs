@@ -41,7 +41,14 @@ pub fn ready(file: &DutFile, line: &mut Line, limit: Duration) -> Check<Vec<(u8,
             let mut switch = Switch::new(file, line, 0);
             let step = switch.line.now() + switch.quiet() * 5;
             let came = switch.broadcast(port, left.len(), step)?;
-            left.retain(|other| !came.iter().any(|(came, _)| came == other));
+            let group = file.queue.lag_port.map(|first| [first, first + 1]).unwrap_or_default();
+            // A group of links is one port.
+            let is_done = |other: &u8| {
+                let is_same =
+                    |known: u8| known == *other || group.contains(&known) && group.contains(other);
+                is_same(port) || came.iter().any(|(known, _)| is_same(*known))
+            };
+            left.retain(|other| !is_done(other));
             if switch.line.now() >= until {
                 break;
             }

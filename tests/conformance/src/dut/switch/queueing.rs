@@ -24,46 +24,52 @@ pub(super) const SCRIPTS: Scripts = &[
     ("QUE-07", inputs),
 ];
 
-/// Octets of a frame of a burst without FCS, and of its payload.
-const SIZE: usize = 1000;
+/// Octets of a frame of a burst without FCS.
+pub(super) const SIZE: usize = 1000;
 /// Ethernet, IPv4, UDP, BTH and ICRC.
 const HEADERS: usize = 14 + 20 + 8 + 12 + 4;
 
 /// A frame that came out of a burst.
-struct Came {
-    number: u32,
-    at: Instant,
-    ecn: Ecn,
+pub(super) struct Came {
+    pub(super) number: u32,
+    pub(super) at: Instant,
+    pub(super) ecn: Ecn,
     frame: Frame,
 }
 
 /// The threshold in frames of a burst.
-fn threshold_frames(switch: &Switch<'_>) -> Check<u32> {
+pub(super) fn threshold_frames(switch: &Switch<'_>) -> Check<u32> {
     let at = switch.file.queue.mark_at;
     let at = at.ok_or_else(|| Fault::absent("the DUT file states no threshold"))?;
     Ok((at.get() / SIZE as u64) as u32)
 }
 
-/// Frames with these code points to a port, as fast as they can be sent, by `inputs` in turn; where PFC can hold the port it
-/// is held meanwhile. Returns when each was sent, and what came out.
-fn burst(
+/// Frames that fill the queue of a port.
+pub(super) struct Load {
+    port: u8,
+    mark: usize,
+    is_held: bool,
+    /// When each was sent.
+    pub(super) sent: Vec<Instant>,
+}
+
+/// Sends frames with these code points to a port, as fast as they can be sent, by `inputs` in turn; where PFC can hold the
+/// port it is held.
+pub(super) fn fill(
     switch: &mut Switch<'_>,
     inputs: &[u8],
     port: u8,
     kinds: &[(u8, Ecn)],
-) -> Check<(Vec<Instant>, Vec<Came>)> {
-    let is_held = switch.file.claims("pfc") && switch.file.tolerance.pfc_port == port;
+) -> Check<Load> {
     let to = switch.station(1);
     switch.teach(port, to)?;
     for input in inputs {
         switch.teach(*input, switch.station(1 + u16::from(*input)))?;
     }
     let mark = switch.line.seen.len();
-    if is_held {
-        switch.line.send(port, &pfc(0xff, u16::MAX).octets)?;
-        switch.passes(port, switch.file.tolerance.patience)?;
-    }
-    let mut sent = Vec::new();
+    let is_held = is_held(switch, port);
+    let mut load = Load { port, mark, is_held, sent: Vec::new() };
+    load.hold(switch)?;
     let numbered = (0..).zip(kinds).zip(inputs.iter().cycle());
     let frames: Vec<(u8, Frame)> = numbered
         .map(|((number, kind), input)| {
@@ -73,23 +79,59 @@ fn burst(
         .collect();
     for (input, frame) in &frames {
         switch.line.send(*input, &frame.octets)?;
-        sent.push(switch.line.now());
+        load.sent.push(switch.line.now());
         switch.line.poll()?;
     }
-    if is_held {
-        switch.line.send(port, &pfc(0xff, 0).octets)?;
+    Ok(load)
+}
+
+/// Whether PFC can hold this port.
+pub(super) fn is_held(switch: &Switch<'_>, port: u8) -> bool {
+    switch.file.claims("pfc") && switch.file.tolerance.pfc_port == port
+}
+
+impl Load {
+    /// Holds the port, if PFC can.
+    pub(super) fn hold(&self, switch: &mut Switch<'_>) -> Check<()> {
+        if self.is_held {
+            switch.line.send(self.port, &pfc(0xff, u16::MAX).octets)?;
+            switch.passes(self.port, switch.file.tolerance.patience)?;
+        }
+        Ok(())
     }
-    // Dropped frames leave no trace: the end is a patience without another frame.
-    let mut count = 0;
-    loop {
-        let until = switch.line.now() + switch.file.tolerance.patience;
-        let more = switch.line.wait(until, |seen| seen.len() > mark + count)?;
-        count = switch.line.seen.len() - mark;
-        let came = came(switch, mark, port);
-        if !more || came.len() == kinds.len() {
-            return Ok((sent, came));
+
+    /// Lets the port go, and returns what has come out once `wanted` have, or a patience has passed without another frame:
+    /// dropped frames leave no trace.
+    pub(super) fn drain(&self, switch: &mut Switch<'_>, wanted: usize) -> Check<Vec<Came>> {
+        if self.is_held {
+            switch.line.send(self.port, &pfc(0xff, 0).octets)?;
+        }
+        let mut count = switch.line.seen.len() - self.mark;
+        loop {
+            let until = switch.line.now() + switch.file.tolerance.patience;
+            let more = switch.line.wait(until, |seen| seen.len() > self.mark + count)?;
+            count = switch.line.seen.len() - self.mark;
+            if more && count < wanted {
+                continue;
+            }
+            let came = came(switch, self.mark, self.port);
+            if !more || came.len() >= wanted {
+                return Ok(came);
+            }
         }
     }
+}
+
+/// A burst of such frames: when each was sent, and what came out.
+pub(super) fn burst(
+    switch: &mut Switch<'_>,
+    inputs: &[u8],
+    port: u8,
+    kinds: &[(u8, Ecn)],
+) -> Check<(Vec<Instant>, Vec<Came>)> {
+    let load = fill(switch, inputs, port, kinds)?;
+    let came = load.drain(switch, kinds.len())?;
+    Ok((load.sent, came))
 }
 
 fn one(to: MacAddress, from: MacAddress, number: u32, (dscp, ecn): (u8, Ecn)) -> Frame {
@@ -112,12 +154,12 @@ fn came(switch: &Switch<'_>, mark: usize, port: u8) -> Vec<Came> {
 }
 
 /// Frames of the burst before frame `number` that are still in the device when it is sent.
-fn waiting(sent: &[Instant], came: &[Came], number: u32) -> u32 {
+pub(super) fn waiting(sent: &[Instant], came: &[Came], number: u32) -> u32 {
     let at = sent[number as usize];
     number - came.iter().filter(|came| came.at <= at).count() as u32
 }
 
-fn is_marked(came: &Came) -> bool {
+pub(super) fn is_marked(came: &Came) -> bool {
     came.ecn == Ecn::CongestionExperienced
 }
 
@@ -196,15 +238,25 @@ fn marked_frames(switch: &mut Switch<'_>) -> Check {
 
 /// By class, which come in turn, the frames that came while every class had frames waiting, behind those that left before the burst was complete.
 fn backlogged(sent: &[Instant], came: &[Came], classes: &[u8]) -> BTreeMap<u8, usize> {
-    let class = |came: &Came| classes[came.number as usize % classes.len()];
-    let each = sent.len() / classes.len();
     let last = sent.last().copied().unwrap_or(Instant::ZERO);
+    backlogged_within(sent.len(), came, classes, |at| at > last)
+}
+
+/// The same of those whose instant is `within` an interval, of `total` frames that were sent.
+pub(super) fn backlogged_within(
+    total: usize,
+    came: &[Came],
+    classes: &[u8],
+    within: impl Fn(Instant) -> bool,
+) -> BTreeMap<u8, usize> {
+    let class = |came: &Came| classes[came.number as usize % classes.len()];
+    let each = total / classes.len();
     let (mut seen, mut counted) = (BTreeMap::new(), BTreeMap::new());
     for came in came {
         let dscp = class(came);
         let total = seen.entry(dscp).or_insert(0);
         *total += 1;
-        if came.at > last {
+        if within(came.at) {
             *counted.entry(dscp).or_insert(0) += 1;
         }
         if *total == each {
@@ -238,8 +290,12 @@ fn strict(switch: &mut Switch<'_>) -> Check {
 
 /// DSCP and weight of each class.
 fn weights(switch: &Switch<'_>) -> Check<Vec<(u8, u64)>> {
-    let words = switch.file.queue.shares.as_deref().unwrap_or_default();
-    let parsed = words.iter().map(|share| {
+    parsed(switch.file.queue.shares.as_deref())
+}
+
+/// The same of words DSCP=WEIGHT.
+pub(super) fn parsed(words: Option<&[String]>) -> Check<Vec<(u8, u64)>> {
+    let parsed = words.unwrap_or_default().iter().map(|share| {
         let (dscp, weight) = share.split_once('=')?;
         Some((dscp.parse().ok().filter(|dscp| *dscp < 64)?, weight.parse().ok()?))
     });
@@ -255,15 +311,20 @@ fn shares(switch: &mut Switch<'_>) -> Check {
     let weights = weights(switch)?;
     let classes: Vec<u8> = weights.iter().map(|(dscp, _)| *dscp).collect();
     let counts = mixed(switch, &classes, 150)?;
+    fair(&weights, &counts)
+}
+
+/// That each class has the share of its weight, within 2 % of the rate.
+pub(super) fn fair(weights: &[(u8, u64)], counts: &BTreeMap<u8, usize>) -> Check {
     let (total, all): (usize, u64) =
         (counts.values().sum(), weights.iter().map(|(_, weight)| weight).sum());
     must!(total >= 100, "only {total} frames leave while all classes wait");
     let mut said = Vec::new();
     let mut is_fair = true;
     for (dscp, weight) in weights {
-        let count = counts.get(&dscp).copied().unwrap_or(0);
+        let count = counts.get(dscp).copied().unwrap_or(0);
         let (is, wanted) =
-            (count as f64 * 100.0 / total as f64, weight as f64 * 100.0 / all as f64);
+            (count as f64 * 100.0 / total as f64, *weight as f64 * 100.0 / all as f64);
         is_fair &= (is - wanted).abs() <= 2.0;
         said.push(format!("DSCP {dscp} {is:.1} % of {wanted:.1} %"));
     }
