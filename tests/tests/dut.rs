@@ -65,10 +65,67 @@ fn assert_conforms(statement: &Statement, except: &[&str]) {
 fn our_switch_conforms_through_the_interface_for_any_device() {
     let _alone = alone();
     let place = Place::new();
-    let statement = check(&place, &dut("ours-switchd"), &[]);
+    // Without the cases of 100 000 frames and more.
+    let cases = [&["INT", "L2", "RES", "FC", "QUE-10", "MAL-01", "MAL-02", "MAL-03"], &MARKS[..]];
+    let statement = check(&place, &dut("ours-switchd"), &cases.concat());
     assert_conforms(&statement, &[]);
     assert_eq!(with(&statement, Verdict::Pass).len(), statement.outcomes.len(), "all is claimed");
     place.assert_empty();
+}
+
+/// Cases of marks and shares that take less than a second.
+const MARKS: [&str; 7] = ["QUE-01", "QUE-02", "QUE-03", "QUE-04", "QUE-05", "QUE-06", "QUE-07"];
+
+#[test]
+#[ignore = "slow: half a minute"]
+fn our_switch_conforms_in_every_group() {
+    let _alone = alone();
+    let place = Place::new();
+    let statement = check(&place, &dut("ours-switchd"), &[]);
+    assert_conforms(&statement, &[]);
+    let absent = with(&statement, Verdict::NotImplemented);
+    assert_eq!(
+        absent,
+        ["LAG-01", "LAG-02", "LAG-03", "LAG-04", "QUE-09"],
+        "no groups of links, no WRED"
+    );
+}
+
+/// Known faults of soft-RoCE: the case, a kernel that has the fault, and one in which it is mended. Sources: changelogs of
+/// Debian's kernels, but for TIM-09, which was measured here.
+const KNOWN: [(&str, &str, &str); 5] = [
+    // "Reject unknown opcodes before ICRC processing", 6.1.175, CVE-2026-46133.
+    ("RX-05", "6.1.0-49", "6.1.0-50"),
+    // "Validate pad and ICRC before payload_size() in rxe_rcv", 6.1.175.
+    ("RX-07", "6.1.0-49", "6.1.0-50"),
+    ("ROB-03", "6.1.0-49", "6.1.0-50"),
+    // "Don't set BTH_ACK_MASK for UC or UD QPs", 6.1.103. 5.10.0-30 is 5.10.218.
+    ("UD-03", "5.10.0-30", "6.1.0-50"),
+    // The timer runs regardless of progress.
+    ("TIM-09", "6.1.0-50", "6.12.117+deb12"),
+];
+
+#[test]
+#[ignore = "slow: machines with four kernels, whose images must be there"]
+fn known_faults_of_soft_roce_are_found_where_they_are_and_nowhere_else() {
+    let _alone = alone();
+    let place = Place::new();
+    for (case, faulty, mended) in KNOWN {
+        for kernel in [faulty, mended] {
+            if let Err(error) = Qemu::find().and_then(|_| Image::find(Some(kernel))) {
+                eprintln!("SKIPPED: {case} of {kernel}: {error}");
+                continue;
+            }
+            let words = ["check", "--dut", &dut("soft-roce"), "--kernel", kernel, "--json", case];
+            let output = place.run(&words);
+            let text = String::from_utf8_lossy(&output.stdout).into_owned();
+            let outcome = Statement::parse(&text).expect("a statement").outcomes.remove(0);
+            println!("{case} {kernel}: {} {}", outcome.verdict.word(), outcome.observed);
+            let is_found = matches!(outcome.verdict, Verdict::Fail | Verdict::Deviation);
+            assert_eq!(is_found, kernel == faulty, "{outcome:#?}");
+            assert!(is_found || outcome.verdict == Verdict::Pass, "{outcome:#?}");
+        }
+    }
 }
 
 #[test]

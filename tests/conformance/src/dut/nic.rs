@@ -15,6 +15,7 @@ mod encoding;
 mod grammar;
 mod hostile;
 mod impairments;
+mod internet;
 mod memory;
 mod neighbour;
 mod pair;
@@ -53,6 +54,7 @@ pub const SCRIPTS: &[Scripts] = &[
     connection::SCRIPTS,
     impairments::SCRIPTS,
     hostile::SCRIPTS,
+    internet::SCRIPTS,
 ];
 
 /// The tester's MAC address.

@@ -1,6 +1,6 @@
 //! CNP: notifications of RoCEv2, sent and obeyed.
 
-use super::pair::{Pair, Terms};
+use super::pair::{PATH_MTU, Pair, Terms};
 use super::{Got, Nic, Scripts};
 use crate::dut::verdict::{Check, Fault, must};
 use proto::ids::Ecn;
@@ -8,6 +8,7 @@ use proto::units::Duration;
 use proto::wire::infiniband::Opcode;
 use proto::wire::roce::checks::verify_icrc;
 use proto::wire::roce::notification;
+use verbs::work::Operation;
 
 pub(super) const SCRIPTS: Scripts = &[
     ("CNP-01", answers_marks),
@@ -17,6 +18,7 @@ pub(super) const SCRIPTS: Scripts = &[
     ("CNP-05", layout),
     ("CNP-06", takes),
     ("CNP-07", delivers_marked),
+    ("CNP-08", obeys),
 ];
 
 /// The notifications that a burst of `count` SENDs with this code point draws.
@@ -110,4 +112,39 @@ fn delivers_marked(nic: &mut Nic<'_>) -> Check {
     let received = nic.received(&pair, 1)?;
     must!(received.len() == 1, "a packet with CE is not delivered");
     Ok("a packet with CE is delivered".to_owned())
+}
+
+/// How long a message of 32 packets takes, which is number `n` of its queue pair.
+fn message_time(nic: &mut Nic<'_>, pair: &Pair, n: u32) -> Check<Duration> {
+    const PACKETS: usize = 32;
+    let (mark, first) = (nic.mark(), n * PACKETS as u32);
+    nic.post(pair, Operation::Send, u64::from(n), (PACKETS * PATH_MTU.1) as u32)?;
+    let got = nic.first(mark, PACKETS)?;
+    must!(got.len() >= PACKETS, "{} of {PACKETS} packets come", got.len());
+    nic.acknowledge(pair, pair.out_psn(first + PACKETS as u32 - 1), n + 1)?;
+    Ok(got[PACKETS - 1].at.since(got[0].at))
+}
+
+/// The standard leaves the rate to the device; a reaction point of any scheme takes longer than before.
+fn obeys(nic: &mut Nic<'_>) -> Check {
+    const NOTICES: u32 = 50;
+    let pair = nic.connect(Terms::default())?;
+    let before: Check<Vec<Duration>> = (0..3).map(|n| message_time(nic, &pair, n)).collect();
+    let before = before?.into_iter().max().unwrap_or(Duration::ZERO);
+    for _ in 0..NOTICES {
+        let bth = notification::bth(pair.number, 0xffff);
+        let payload = vec![0; notification::BODY_LEN];
+        nic.send(&super::Packet { bth, payload, ..pair.message(0) })?;
+        let mark = nic.mark();
+        nic.during(mark, Duration::from_us(200))?;
+    }
+    let behind = message_time(nic, &pair, 3)?;
+    let in_us = |time: Duration| time.as_ps() / 1_000_000;
+    let text = format!(
+        "32 packets take at most {} us before, {} us behind {NOTICES} CNPs",
+        in_us(before),
+        in_us(behind)
+    );
+    must!(behind >= before * 2 && behind > nic.file.tolerance.quiet, "{text}");
+    Ok(text)
 }

@@ -1,11 +1,12 @@
-//! CM: messages of connection management to a device on which nothing accepts connections.
+//! CM: messages of connection management, to a port at which nothing accepts connections, and to one at which a program does.
 
-use super::{Nic, Scripts, packet};
+use super::{Got, Nic, Scripts, packet};
 use crate::dut::verdict::{Check, Fault, must};
 use proto::ids::{Lid, Psn, QueuePairNumber, ServiceLevel};
+use proto::units::Duration;
 use proto::wire::infiniband::connection::messages::RequestHead;
 use proto::wire::infiniband::connection::{
-    Disconnect, IpAddressing, Message, Path, Ready, Request, reason,
+    Disconnect, IpAddressing, Message, Path, Ready, Reply, Request, reason,
 };
 use proto::wire::infiniband::mad::Mad;
 use proto::wire::infiniband::{Deth, ExtendedHeaders, Opcode};
@@ -17,6 +18,9 @@ pub(super) const SCRIPTS: Scripts = &[
     ("CM-02", unknown_disconnect),
     ("CM-03", unexpected),
     ("CM-04", other_queue_key),
+    ("CM-05", accepted),
+    ("CM-06", repeated),
+    ("CM-07", ended),
 ];
 
 /// The queue pair of management (IBTA Vol 1, 3.9.6).
@@ -27,6 +31,8 @@ const PORT: u16 = 7999;
 const LOCAL_ID: u32 = 0x5eed_0001;
 /// 1.07 s, as a code.
 const RESPONSE: u8 = 18;
+/// 67 ms, as a code.
+const SOON: u8 = 14;
 
 /// Sends a datagram to the management queue pair, and returns the messages that come back.
 fn ask(
@@ -80,15 +86,20 @@ fn path(own: Ipv4Addr, peer: Ipv4Addr) -> Path {
 }
 
 fn request(nic: &Nic<'_>) -> ([u8; Mad::DATAGRAM], u64) {
+    request_to(nic, PORT, LOCAL_ID, RESPONSE)
+}
+
+/// A REQ to this port with this identifier, from a peer that answers within the time of this code.
+fn request_to(nic: &Nic<'_>, port: u16, local_id: u32, response: u8) -> ([u8; Mad::DATAGRAM], u64) {
     let (own, peer) = (nic.file.peer, nic.address);
     let head = RequestHead {
-        local_id: LOCAL_ID,
+        local_id,
         reserved32: 0,
-        service: IpAddressing::service(PORT),
+        service: IpAddressing::service(port),
         guid: 0x02f0_00ff_fe00_0001,
         reserved32b: 0,
         queue_key: 0,
-        queue_pair: QueuePairNumber::truncate(0x00a0_0001),
+        queue_pair: QueuePairNumber::truncate(0x00b0_0000 | local_id & 0xffff),
         responder_resources: 0,
         context: 0,
         initiator_depth: 0,
@@ -97,7 +108,7 @@ fn request(nic: &Nic<'_>) -> ([u8; Mad::DATAGRAM], u64) {
         transport: 0,
         flow_control: false,
         starting_psn: Psn::truncate(0x100),
-        local_response_timeout: RESPONSE,
+        local_response_timeout: response,
         retry_count: 7,
         partition_key: 0xffff,
         path_mtu: 3,
@@ -180,4 +191,76 @@ fn other_queue_key(nic: &mut Nic<'_>) -> Check {
     let answers = ask(nic, &octets, Mad::QUEUE_KEY ^ 1, 0)?;
     must!(answers.is_empty(), "with another Q_Key it is answered by {answers:?}");
     Ok("a message with another Q_Key draws nothing".to_owned())
+}
+
+/// Asks for a connection to the program of the DUT file. Returns its REP.
+fn connect(nic: &mut Nic<'_>) -> Check<Reply> {
+    known(nic)?;
+    let port = nic.file.device.cm_port;
+    let port = port.ok_or_else(|| Fault::absent("the DUT file states no cm_port"))?;
+    let local_id = LOCAL_ID + u32::from(nic.case);
+    let (octets, transaction) = request_to(nic, port, local_id, SOON);
+    let answers = ask(nic, &octets, Mad::QUEUE_KEY, 1)?;
+    let Some((mad, Message::Reply(reply))) = answers.first() else {
+        return Err(Fault::fail(format!("a REQ is answered by {answers:?}")));
+    };
+    must!(reply.remote_id == local_id, "REP of connection {:08x}", reply.remote_id);
+    must!(mad.transaction == transaction, "REP of transaction {:x}", mad.transaction);
+    Ok(*reply)
+}
+
+/// Confirms a connection and ends it. Returns what comes meanwhile.
+fn end(nic: &mut Nic<'_>, reply: &Reply) -> Check<Vec<(Mad, Message)>> {
+    let (local_id, remote_id) = (reply.remote_id, reply.local_id);
+    let ready = Message::Ready(Ready { local_id, remote_id });
+    ask(nic, &ready.to_octets(4, &[]), Mad::QUEUE_KEY, 0)?;
+    let mark = nic.mark();
+    // Twice the time after which a REP would come again.
+    let again = nic.during(mark, Duration::from_us(140_000))?;
+    let is_message = |got: &&Got| got.bth.destination.get() == MANAGEMENT;
+    let count = again.iter().filter(is_message).count();
+    must!(count == 0, "{count} messages come behind the RTU");
+    let queue_pair = reply.queue_pair;
+    let disconnect =
+        Message::Disconnect(Disconnect { local_id, remote_id, queue_pair, reserved8: 0 });
+    ask(nic, &disconnect.to_octets(5, &[]), Mad::QUEUE_KEY, 1)
+}
+
+/// The adapter's GUID is made of a MAC address in the way of EUI-64.
+fn accepted(nic: &mut Nic<'_>) -> Check {
+    let reply = connect(nic)?;
+    end(nic, &reply)?;
+    must!(reply.queue_pair.get() > 1, "REP with queue pair {}", reply.queue_pair.get());
+    let (high, low) = (nic.mac.number() >> 24, nic.mac.number() & 0xff_ffff);
+    let guid = (high << 40 | 0xff_fe00_0000 | low) ^ 1 << 57;
+    match reply.guid == guid {
+        true => {
+            Ok("REP of this connection and transaction, with the GUID of the MAC address"
+                .to_owned())
+        }
+        false => {
+            Err(Fault::deviation(format!("REP with GUID {:016x}, not {guid:016x}", reply.guid)))
+        }
+    }
+}
+
+fn repeated(nic: &mut Nic<'_>) -> Check {
+    let reply = connect(nic)?;
+    let mark = nic.mark();
+    let got = nic.first(mark, 1)?;
+    must!(!got.is_empty(), "a REP without its RTU does not come again");
+    let (_, message, _) = Message::parse(&got[0].payload).map_err(Fault::fail)?;
+    must!(message == Message::Reply(reply), "behind the REP comes {message:?}");
+    end(nic, &reply)?;
+    Ok("the REP comes again, until the RTU".to_owned())
+}
+
+fn ended(nic: &mut Nic<'_>) -> Check {
+    let reply = connect(nic)?;
+    let answers = end(nic, &reply)?;
+    let [(_, Message::DisconnectReply(answer))] = &answers[..] else {
+        return Err(Fault::fail(format!("a DREQ is answered by {answers:?}")));
+    };
+    must!(answer.remote_id == reply.remote_id, "DREP of connection {:08x}", answer.remote_id);
+    Ok("a DREQ draws a DREP".to_owned())
 }

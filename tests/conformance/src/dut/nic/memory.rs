@@ -26,6 +26,11 @@ pub(super) const SCRIPTS: Scripts = &[
     ("RDMA-13", write_immediate),
     ("RDMA-14", write_announces),
     ("RDMA-15", fetches),
+    ("RDMA-16", read_passed_over),
+    ("RDMA-17", |nic| {
+        denied(nic, "an end beyond 2^64", |reth| reth.virtual_address = u64::MAX - 31)
+    }),
+    ("RDMA-18", short_response),
 ];
 
 fn reth(pair: &Pair, length: u32) -> Reth {
@@ -151,6 +156,56 @@ fn read_gap(nic: &mut Nic<'_>) -> Check {
             Ok("at once it asks again for what is missing, and for no more".to_owned())
         }
     }
+}
+
+/// A response in the middle of a READ that is not full.
+fn short_response(nic: &mut Nic<'_>) -> Check {
+    let pair = asks(nic)?;
+    let mut all = responses(&pair);
+    all[1].payload.truncate(1000);
+    let mark = nic.mark();
+    for response in &all {
+        nic.send(response)?;
+    }
+    let sent = nic.sent(&pair, 1)?;
+    let Some(done) = sent.first() else {
+        let again = nic.packets(mark, 0)?;
+        must!(!again.is_empty(), "nothing completes, and nothing is asked for again");
+        return Err(Fault::deviation(format!("it asks again: {}", names(&again))));
+    };
+    must!(done.status != Status::Success, "a READ with a response of 1000 octets completes");
+    Ok(format!("the READ ends with {:?}", done.status))
+}
+
+/// The answer to a later request shows that the response of a READ is lost.
+fn read_passed_over(nic: &mut Nic<'_>) -> Check {
+    let pair = nic.connect(Terms::default())?;
+    let mark = nic.mark();
+    nic.post(&pair, Operation::Read, 1, 452)?;
+    nic.post(&pair, Operation::Send, 2, 32)?;
+    let got = nic.packets(mark, 2)?;
+    if got.len() < 2 {
+        return Err(Fault::deviation(format!("the SEND behind a READ waits: {}", names(&got))));
+    }
+    let mark = nic.mark();
+    nic.acknowledge(&pair, pair.out_psn(1), 2)?;
+    let got = nic.packets(mark, 0)?;
+    let sent = nic.sent(&pair, 0)?;
+    must!(sent.is_empty(), "without the response of the READ it completes {sent:?}");
+    let Some(again) = got.first() else {
+        return Err(Fault::deviation("it asks again only after its timeout"));
+    };
+    let is_read = again.bth.opcode == Opcode::RC_READ_REQUEST && again.bth.psn == pair.out_psn(0);
+    must!(is_read, "it sends {}", names(&got));
+    let aeth = Some(Aeth { syndrome: Syndrome::ACK, message_sequence_number: 1 });
+    let mut response = super::packet(pair.number, Opcode::RC_READ_RESPONSE_ONLY, pair.out_psn(0));
+    response.extended = ExtendedHeaders { aeth, ..ExtendedHeaders::NONE };
+    response.payload = content(5, 452);
+    nic.send(&response)?;
+    nic.acknowledge(&pair, pair.out_psn(1), 2)?;
+    let sent = nic.sent(&pair, 2)?;
+    must!(sent.len() == 2, "{} of 2 requests complete", sent.len());
+    Ok("at once it asks for the READ again, and both complete in the end".to_owned())
 }
 
 /// A WRITE of one packet that must be acknowledged.
