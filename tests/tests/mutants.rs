@@ -207,7 +207,7 @@ fn checking(place: &Place, program: &Path, file: &Path, names: &[&str]) -> Comma
 #[ignore = "slow: a build, and two minutes"]
 fn mutants_of_our_nic_fail_by_the_case_that_names_their_rule() {
     let _alone = alone();
-    let nicd = Scratch::new().build_edited().unwrap_or_else(|said| panic!("{said}"));
+    let nicd = Scratch::build_edited().unwrap_or_else(|said| panic!("{said}"));
     let place = Place::new();
     let file = in_repository("tests/conformance/duts/ours-nicd.toml");
     let text =
@@ -366,7 +366,7 @@ fn mutants_that_were_drawn_fail() {
         fs::read_to_string(in_repository("tests/conformance/mutants/drawn.toml")).expect("a file");
     let drawn: AllDrawn = toml::from_str(&text).expect("mutants");
     let mut ledger = Ledger::open("mutants");
-    let scratch = Scratch::new();
+    let scratch = Scratch::new(drawn.mutant.iter().map(|mutant| mutant.file.as_str()));
     let built = scratch.build_drawn(&drawn.mutant);
     ledger.once("proof", || {
         prove(&built.program, &drawn.mutant);

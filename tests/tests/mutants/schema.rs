@@ -10,6 +10,9 @@ use std::ops::Range;
 /// What stands before the body of a mutant.
 const MARK: &str = "/*mutant ";
 
+/// What may stand before `fn`.
+const WORDS: [&str; 7] = ["pub", "super", "crate", "const", "async", "unsafe", ""];
+
 /// The body around the octets `within`, without its braces. The text must be as rustfmt leaves it: a function ends with the
 /// first line that is a brace indented as its `fn` is.
 fn body(text: &str, within: &Range<usize>) -> Option<Range<usize>> {
@@ -23,8 +26,8 @@ fn body(text: &str, within: &Range<usize>) -> Option<Range<usize>> {
         .collect();
     let indent = |line: &str| line.len() - line.trim_start().len();
     let is_function = |line: &str| {
-        let words = line.split('(').next().unwrap_or_default();
-        words.split_whitespace().any(|word| word == "fn") && !words.contains("//")
+        let before = line.split_once("fn ").map(|(before, _)| before.split(['(', ')', ' ']));
+        before.is_some_and(|mut words| words.all(|word| WORDS.contains(&word)))
     };
     let above = lines.partition_point(|(begin, _)| *begin <= within.start);
     (0..above).rev().filter(|row| is_function(lines[*row].1)).find_map(|row| {

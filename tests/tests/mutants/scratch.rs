@@ -6,7 +6,7 @@
 use super::laboratory::in_repository;
 use super::schema;
 use serde::Deserialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -73,13 +73,15 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Makes the copy, or brings it to the state of the repository.
-    pub fn new() -> Scratch {
+    /// Makes the copy, or brings it to the state of the repository, but for the files that a build writes: a build with the
+    /// same faults as before has nothing to do.
+    pub fn new<'a>(written: impl Iterator<Item = &'a str>) -> Scratch {
         let program = std::env::current_exe().expect("a test has a path");
         let target = program.ancestors().nth(3).expect("target/<profile>/deps/<test>");
         let folder = target.join("mutants");
         let scratch = Scratch { tree: folder.join("tree"), out: folder.join("out") };
-        copy(&in_repository(""), &scratch.tree);
+        let written: BTreeSet<PathBuf> = written.map(in_repository).collect();
+        copy(&in_repository(""), &scratch.tree, &written);
         scratch
     }
 
@@ -92,20 +94,20 @@ impl Scratch {
     ///
     /// # Errors
     /// What the compiler said.
-    pub fn build_edited(&self) -> Result<PathBuf, String> {
+    pub fn build_edited() -> Result<PathBuf, String> {
         let text = Scratch::original("tests/conformance/mutants/edits.toml");
         let edits: Edits = toml::from_str(&text).expect("edits");
-        let mut files: Vec<&str> = edits.edit.iter().map(|edit| edit.file.as_str()).collect();
-        files.dedup();
+        let files: BTreeSet<&str> = edits.edit.iter().map(|edit| edit.file.as_str()).collect();
+        let scratch = Scratch::new(files.iter().copied());
         for file in files {
             let mut text = Scratch::original(file);
             for Edit { was, is, .. } in edits.edit.iter().filter(|edit| edit.file == file) {
                 assert_eq!(text.matches(was.as_str()).count(), 1, "{file}: {was}");
                 text = text.replace(was.as_str(), &with_switches(is));
             }
-            self.write(file, &text);
+            scratch.write(file, &text);
         }
-        self.build("nicd", "nicd")
+        scratch.build("nicd", "nicd")
     }
 
     /// Builds `pausebed` with all mutants that were drawn. `PAUSEBED_FAULT` names one by its number.
@@ -203,19 +205,17 @@ pub fn offset(text: &str, [line, column]: [usize; 2]) -> usize {
     before + within
 }
 
-/// Copies what differs, so that unchanged files keep their times.
-fn copy(from: &Path, to: &Path) {
+/// Copies what differs, so that unchanged files keep their times, but for files that are left out.
+fn copy(from: &Path, to: &Path, written: &BTreeSet<PathBuf>) {
     fs::create_dir_all(to).expect("a folder");
     for entry in fs::read_dir(from).expect("a folder").flatten() {
         let (name, path) = (entry.file_name(), entry.path());
-        if LEFT_OUT.iter().any(|left| name == *left) {
+        if LEFT_OUT.iter().any(|left| name == *left) || written.contains(&path) {
             continue;
         }
-        if path.is_dir() {
-            copy(&path, &to.join(name));
-            continue;
+        match path.is_dir() {
+            true => copy(&path, &to.join(name), written),
+            false => write_changed(&to.join(name), &fs::read(&path).expect("a file")),
         }
-        let octets = fs::read(&path).expect("a file");
-        write_changed(&to.join(name), &octets);
     }
 }

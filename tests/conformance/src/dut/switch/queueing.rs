@@ -318,7 +318,10 @@ fn shares(switch: &mut Switch<'_>) -> Check {
 pub(super) fn fair(weights: &[(u8, u64)], counts: &BTreeMap<u8, usize>) -> Check {
     let (total, all): (usize, u64) =
         (counts.values().sum(), weights.iter().map(|(_, weight)| weight).sum());
-    must!(total >= 100, "only {total} frames leave while all classes wait");
+    if total < 100 {
+        let text = format!("only {total} frames leave while all classes wait");
+        return Err(Fault::unclear(text));
+    }
     let mut said = Vec::new();
     let mut is_fair = true;
     for (dscp, weight) in weights {
