@@ -2,7 +2,6 @@
 
 use super::relay::{Editor, Sends, State, Way, unaltered};
 use proto::wire::roce::Layout;
-use std::time::Duration;
 
 /// The faults by name.
 pub const FAULTS: [(&str, Editor); 23] = [
@@ -128,13 +127,12 @@ pub const FAULTS: [(&str, Editor); 23] = [
             sends.push((way, port, late));
         }
     }),
-    ("latency-high", |state, way, port, frame, sends| {
+    ("frame-lost", |state, way, port, frame, sends| {
         let count = state.counts.entry(port).or_default();
-        *count += u32::from(way == Way::Out);
-        if way == Way::Out && *count % 100 == 0 {
-            std::thread::sleep(Duration::from_millis(1_200));
+        *count += u32::from(way == Way::Out && !is_group(&frame));
+        if way == Way::In || is_group(&frame) || *count % 100 != 0 {
+            unaltered(state, way, port, frame, sends);
         }
-        unaltered(state, way, port, frame, sends);
     }),
     ("flow-reordered", |state, way, port, frame, sends| {
         if way == Way::In || frame[12..14] != [8, 0] {
@@ -171,7 +169,10 @@ pub fn grouped(state: &mut State, way: Way, port: u8, frame: Vec<u8>, sends: &mu
 /// The faults of groups.
 pub const GROUP_FAULTS: [(&str, Editor); 4] = [
     ("lag-sprays", |state, way, port, frame, sends| {
-        group(state, (way, port, frame), sends, |count, _| &MEMBERS[count as usize & 1..][..1]);
+        // The case sends 64 flows in turn.
+        group(state, (way, port, frame), sends, |count, _| {
+            &MEMBERS[(count / 64) as usize & 1..][..1]
+        });
     }),
     ("lag-one-port", |state, way, port, frame, sends| {
         group(state, (way, port, frame), sends, |_, _| &MEMBERS[..1]);
