@@ -31,6 +31,7 @@ pub(super) const SCRIPTS: Scripts = &[
         denied(nic, "an end beyond 2^64", |reth| reth.virtual_address = u64::MAX - 31)
     }),
     ("RDMA-18", short_response),
+    ("RDMA-19", long_write),
 ];
 
 fn reth(pair: &Pair, length: u32) -> Reth {
@@ -231,6 +232,20 @@ fn write(nic: &mut Nic<'_>) -> Check {
     let received = nic.received(&pair, 0)?;
     must!(received.is_empty(), "a WRITE completes a receive: {received:?}");
     Ok("64 octets are where they belong, and no others changed".to_owned())
+}
+
+/// A WRITE of three packets, of which the last asks for an acknowledgement.
+fn long_write(nic: &mut Nic<'_>) -> Check {
+    let pair = connected(nic)?;
+    let octets = content(9, 2500);
+    let first = pair.packet(Opcode::RC_WRITE_FIRST, 0, &octets[..1024]);
+    nic.send(&with_reth(first, reth(&pair, 2500)))?;
+    nic.send(&pair.packet(Opcode::RC_WRITE_MIDDLE, 1, &octets[1024..2048]))?;
+    written(nic, &pair, &pair.packet(Opcode::RC_WRITE_LAST, 2, &octets[2048..]))?;
+    let found = nic.memory(&pair, RECEIVES, 2502)?;
+    must!(found[..2500] == octets, "the octets are not where they belong");
+    must!(found[2500..] == content(3, 2502)[2500..], "octets behind them have changed");
+    Ok("2500 octets of three packets are where they belong".to_owned())
 }
 
 fn denied(nic: &mut Nic<'_>, what: &str, change: fn(&mut Reth)) -> Check {

@@ -165,6 +165,9 @@ fn reweighed(switch: &mut Switch<'_>) -> Check {
     let began = switch.line.now();
     load.hold(switch)?;
     let _changed = switch.change(When::Reweigh)?;
+    // What has left meanwhile is read first, and what is on the way.
+    let settled = switch.line.now() + switch.quiet();
+    switch.line.wait(settled, |_| false)?;
     let ended = switch.line.now();
     let came = load.drain(switch, kinds.len())?;
     must!(came.len() == kinds.len(), "{} of {} frames come", came.len(), kinds.len());
