@@ -1,6 +1,7 @@
 //! Jobs of engines that start the shares of a plan: an array of Slurm, an indexed job of Kubernetes, a replicated job of
 //! Swarm. Each calls `--shard` with the engine's own index, and merges when all are there.
 
+use nix::unistd::{getegid, geteuid};
 use serde_json::{Value, json};
 
 /// The engines.
@@ -126,9 +127,11 @@ impl Job<'_> {
                 "containers": [{
                     "name": "pausebed", "image": self.image, "workingDir": WORK,
                     "args": self.arguments(words, escaped), "env": env,
-                    "volumeMounts": [{ "name": "work", "mountPath": WORK }],
+                    "volumeMounts": [
+                        { "name": "work", "mountPath": WORK }, { "name": "tmp", "mountPath": "/tmp" },
+                    ],
                 }],
-                "volumes": [storage.clone()],
+                "volumes": [storage.clone(), { "name": "tmp", "emptyDir": {} }],
             }})
         };
         let index = "metadata.annotations['batch.kubernetes.io/job-completion-index']";
@@ -158,17 +161,22 @@ impl Job<'_> {
             "type": if is_path { "bind" } else { "volume" },
             "source": if is_path { self.volume } else { "work" }, "target": WORK,
         });
+        // The folder of the runs belongs to the user that prints the job.
+        let user = format!("{}:{}", geteuid(), getegid());
         let service = |words: &[String], environment: Value, replicas: u64| {
             json!({
                 "image": self.image, "working_dir": WORK, "command": self.arguments(words, escaped),
-                "environment": environment, "volumes": [mount.clone()],
+                "environment": environment, "user": user,
+                "volumes": [mount.clone(), { "type": "tmpfs", "target": "/tmp" }],
                 "deploy": {
                     "mode": "replicated-job", "replicas": replicas,
                     "restart_policy": { "condition": "on-failure" },
                 },
             })
         };
-        let slot = json!({ "PAUSEBED_SHARD": format!("{{{{.Task.Slot}}}}/{}", self.shards) });
+        // Slots of a replicated job count from 0, and the template has the node's name for 0.
+        let slot = "{{if eq .Task.Slot .Node.ID}}0{{else}}{{.Task.Slot}}{{end}}";
+        let slot = json!({ "PAUSEBED_SHARD": format!("{slot}/{}", self.shards) });
         let mut stack = json!({
             "version": "3.8",
             "services": {
