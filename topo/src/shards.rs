@@ -70,13 +70,13 @@ impl ShardOptions {
     ) -> Result<Option<Exit>, Failure> {
         if self.plan {
             plan()?.lines().for_each(|line| println!("{line}"));
-        } else if self.prints_job(name, out)? {
-        } else if let (Some(shard), Some(out)) = (self.shard, out) {
-            return Ok(Some(make(&plan()?, name, (shard, out), threads, run)));
-        } else {
-            return Ok(None);
+            return Ok(Some(Exit::Good));
         }
-        Ok(Some(Exit::Good))
+        if self.prints_job(name, out)? {
+            return Ok(Some(Exit::Good));
+        }
+        let (Some(shard), Some(out)) = (self.shard, out) else { return Ok(None) };
+        Ok(Some(make(&plan()?, name, (shard, out), threads, run)))
     }
 
     /// Prints the job of an engine, if one is asked for.
@@ -102,12 +102,8 @@ impl ShardOptions {
     /// # Errors
     /// If they cannot be merged.
     pub(crate) fn merged(&self, plan: &Plan) -> Result<Vec<(PathBuf, RunResult)>, Failure> {
-        self.awaited(|| match plan.merge(&self.merge) {
-            Err(ShardError::Missing { .. }) => None,
-            other => Some(other),
-        })
-        .unwrap_or_else(|| plan.merge(&self.merge))
-        .map_err(|error| Failure::new(exit_of(&error), with_sources(&error)))
+        self.awaited(|| plan.is_complete(&self.merge).then_some(()));
+        plan.merge(&self.merge).map_err(|error| Failure::new(exit_of(&error), with_sources(&error)))
     }
 
     /// Looks until there is something, the time is up, or the user pressed Ctrl-C.
@@ -154,7 +150,9 @@ fn make(
             Ok(Made::Failed(error)) => (error.kind.into(), with_sources(&error)),
             Err(error) => (exit_of(&error), with_sources(&error)),
         };
-        eprintln!("{}: {message}", plan.runs[*index].folder);
+        if kind != Exit::Interrupted {
+            eprintln!("{}: {message}", plan.runs[*index].folder);
+        }
         exit = exit.max(kind);
     }
     let lacks = share.len() - now - before;

@@ -269,6 +269,12 @@ impl Plan {
         }
     }
 
+    /// Whether each run has a folder in one of `folders`.
+    pub fn is_complete(&self, folders: &[PathBuf]) -> bool {
+        let is_there = |run: &Planned| folders.iter().any(|of| of.join(&run.folder).exists());
+        self.runs.iter().all(is_there)
+    }
+
     fn seal(&self, index: usize) -> Seal {
         let (plan, scenario) = (self.hash.clone(), self.scenarios[index].clone());
         Seal { plan, scenario, program: program() }
