@@ -33,12 +33,12 @@ fn assert_is_that_of_one_machine(place: &Place) {
 }
 
 /// Kills a task as soon as the sweep has come further, three times.
-fn kill_on_the_way(place: &Place, kill: impl Fn(usize)) {
-    for round in 0..KILLED {
+fn kill_on_the_way(place: &Place, kill: impl Fn()) {
+    for _ in 0..KILLED {
         let before = super::runs(&place.path(OUT));
         let goes_on = eventually(120.0, || super::runs(&place.path(OUT)) > before + 10);
         assert!(goes_on, "{before} runs, and no more in two minutes");
-        kill(round);
+        kill();
     }
 }
 
@@ -137,7 +137,7 @@ fn slurm_makes_the_sweep_of_one_machine() {
     let mut cluster = start_cluster(&place);
     let kills =
         fs::File::options().read(true).write(true).open(place.path("kills")).expect("a FIFO");
-    kill_on_the_way(&place, |_| {
+    kill_on_the_way(&place, || {
         use std::io::Write;
         (&kills).write_all(b"kill\n").expect("room");
     });
@@ -207,16 +207,12 @@ fn a_swarm_makes_the_sweep_of_one_machine() {
     let _swarm = Swarm::start();
     let file = place.path("stack.json").display().to_string();
     docker(&["stack", "deploy", "--detach", "--compose-file", &file, "shards"]).expect("a stack");
-    kill_on_the_way(&place, |round| {
-        let tasks = docker(&[
-            "ps",
-            "--quiet",
-            "--filter",
-            "label=com.docker.swarm.service.name=shards_shards",
-        ]);
-        let tasks = tasks.expect("the engine answers");
-        let task = tasks.lines().nth(round % 2).expect("two tasks");
-        docker(&["kill", task]).expect("it runs");
+    kill_on_the_way(&place, || {
+        let label = "label=com.docker.swarm.service.name=shards_shards";
+        let tasks = || docker(&["ps", "--quiet", "--filter", label]).expect("the engine answers");
+        // A killed task comes again after five seconds.
+        assert!(eventually(30.0, || !tasks().is_empty()), "no task runs");
+        docker(&["kill", tasks().lines().next().expect("one")]).expect("it runs");
     });
     let merged = eventually(600.0, || {
         pause(1.0);
