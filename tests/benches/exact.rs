@@ -1,7 +1,7 @@
 //! Wall time of exact pace over the number of processes: fat trees of growing size, one process for each device.
 //!
 //! ```text
-//! cargo build --profile quick --bins && cargo bench -p pausebed-tests --profile quick --bench exact [-- --picture FILE]
+//! cargo build --profile quick --bins && cargo bench -p pausebed-tests --profile quick --bench exact [-- --picture ../docs/pictures/exact-pace.svg]
 //! ```
 //!
 //! Every NIC sends at half its line to NICs drawn at random. Each size runs three times; the table has the medians, and
