@@ -207,4 +207,4 @@ pub fn perform(
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -1,39 +1,9 @@
 //! A sweep of six runs in three shares, and what spoils a merge.
 
 use super::*;
+use crate::sweep::tests::STAR;
 use crate::sweep::{Sweep, perform, report};
 use tempfile::TempDir;
-
-const STAR: &str = r#"
-schema = 1
-name = "star"
-
-[run]
-seed = 3
-duration = "200 mtu"
-
-[fabric]
-shape = "star"
-hosts = 3
-technology = "infiniband"
-link = { rate = "8 Gbps", delay = "0.125 mtu", lanes = 4 }
-switch = { memory = "per-input", buffer = "36 mtu" }
-
-[[traffic]]
-name = "all"
-from = "h0"
-to = "h1"
-load = 0.5
-arrivals = "poisson"
-
-[[measure]]
-name = "received"
-of = "throughput"
-per = "line"
-at = "h1:rx"
-from = "100 mtu"
-to = "200 mtu"
-"#;
 
 fn sweep(place: &Path) -> Sweep {
     let file = place.join("star.toml");

@@ -3,7 +3,7 @@
 use super::*;
 use chart::number;
 
-const STAR: &str = r#"
+pub(crate) const STAR: &str = r#"
 schema = 1
 name = "star"
 source = "a test"
