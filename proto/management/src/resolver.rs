@@ -50,6 +50,8 @@ pub struct Resolver {
     own: Lid,
     /// By LID of the plan.
     paths: BTreeMap<Lid, Path>,
+    /// When a request is due. Kept, because the owner asks for it after every frame.
+    next: Instant,
 }
 
 /// Whether a datagram answers a request of the node itself.
@@ -63,7 +65,7 @@ impl Resolver {
     /// That of the adapter with planned LID `own` and node GUID `guid`.
     pub fn new(own: Lid, guid: u64) -> Resolver {
         let first_guid = guid.wrapping_add(1).wrapping_sub(u64::from(own.get()) << 8);
-        Resolver { first_guid, own, paths: BTreeMap::new() }
+        Resolver { first_guid, own, paths: BTreeMap::new(), next: Instant::NEVER }
     }
 
     fn guid(&self, planned: Lid) -> u64 {
@@ -73,11 +75,13 @@ impl Resolver {
     /// The adapter sends to the peer with this LID of the plan.
     pub fn want(&mut self, planned: Lid) {
         self.paths.entry(planned).or_insert(Path::NEW);
+        self.schedule();
     }
 
     /// Asks again for every peer. The LIDs known stay in use until the answers come.
     pub fn refresh(&mut self) {
         self.paths.values_mut().for_each(|path| *path = Path::NEW);
+        self.schedule();
     }
 
     /// Whether another peer may be asked for.
@@ -87,19 +91,27 @@ impl Resolver {
 
     /// When [`Resolver::poll`] has a request.
     pub fn poll_timeout(&self) -> Instant {
+        self.next
+    }
+
+    fn schedule(&mut self) {
         let has_room = self.has_room();
         let next = self.paths.values().filter(|path| has_room || path.is_asked());
-        next.map(|path| path.due).min().unwrap_or(Instant::NEVER)
+        self.next = next.map(|path| path.due).min().unwrap_or(Instant::NEVER);
     }
 
     /// The next request to subnet administration that is due at `now`. `prefix` is the GID prefix of the port.
     pub fn poll(&mut self, prefix: u64, now: Instant) -> Option<Datagram> {
+        if now < self.next {
+            return None;
+        }
         let has_room = self.has_room();
         let due = |(_, path): &(&Lid, &mut Path)| path.due <= now && (has_room || path.is_asked());
         let (planned, path) = self.paths.iter_mut().find(due)?;
         path.due = now + PATIENCE * (1 << path.sendings.min(DOUBLINGS));
         path.sendings += 1;
         let planned = *planned;
+        self.schedule();
         let transaction = OWN << 48 | u64::from(planned.get());
         let mut datagram =
             Datagram::request(ADMINISTRATION, method::GET, PATH_RECORD, 0, transaction);
@@ -129,6 +141,7 @@ impl Resolver {
             path.due = Instant::NEVER;
             (planned, lid)
         });
+        self.schedule();
         (found, acknowledgement)
     }
 }
