@@ -12,8 +12,9 @@
 //! A run may have one departure in a hundred that is later than the limit, so the rule judges as the run is judged: by the p99
 //! of all departures, here of the last seconds. A host that stalls for some milliseconds every second or two is punctual in
 //! that sense, and a stretch would cost wall time for nothing. A run is *late* if the p99 of three seconds is above half of
-//! the limit. One stall is no reason, because no dilation would shorten it: there must be two late intervals that are no
-//! neighbours. A lateness in wall time hardly depends on the dilation, so it falls in frame times as the dilation grows: the
+//! the limit, and a quarter of the late departures that the whole run may have has been used: a short disturbance of a long
+//! run is paid from that allowance. One stall is no reason, because no dilation would shorten it: there must be two late
+//! intervals that are no neighbours. A lateness in wall time hardly depends on the dilation, so it falls in frame times as the dilation grows: the
 //! rule computes the new dilation and does not feel its way. A stretch too many costs wall time and one too few the run, so it
 //! stretches at once and tightens slowly. Each stretch that a tightening has provoked doubles the time until the next
 //! tightening: there is no oscillation.
@@ -28,6 +29,8 @@ const GOAL: u64 = LATENESS_LIMIT / 2;
 /// beside busy processes a little less time makes the p99 jump from nothing to the length of their time slices.
 const CALM: u64 = LATENESS_LIMIT / 5;
 const CALM_ONE_IN: u64 = 200;
+/// A stretch is due once one departure in so many of the whole run is late: a quarter of what may be.
+const USED_ONE_IN: u64 = 400;
 /// The least number of departures of an interval: a 99th percentile of fewer says nothing.
 const COUNT_MIN: u64 = 200;
 /// The least number of intervals that are judged together.
@@ -54,6 +57,8 @@ pub(crate) struct Elastic {
     estimate: u64,
     /// The dilation announced last.
     dilation: u64,
+    /// Lateness of the whole run so far.
+    all: Recent,
     /// Lateness that is not judged yet.
     open: Recent,
     /// The intervals under this dilation of the last ten seconds, each with its end, the newest last.
@@ -73,6 +78,7 @@ impl Elastic {
         Elastic {
             estimate,
             dilation: estimate,
+            all: Recent::default(),
             open: Recent::default(),
             intervals: VecDeque::new(),
             settled_ns: None,
@@ -82,13 +88,21 @@ impl Elastic {
         }
     }
 
-    /// An interval ends at `now_ns` of wall time, in which all workers together were as late as `recent`. Returns the
-    /// dilation to change to, if any; it must be in force `lead_ns` later.
-    pub fn interval(&mut self, now_ns: u64, lead_ns: u64, recent: &Recent) -> Option<u64> {
+    /// An interval ends at `now_ns` of wall time, in which all workers together were as late as `recent`; `passed` is the
+    /// part of the run's fabric time that has passed, in thousandths. Returns the dilation to change to, if any; it must be
+    /// in force `lead_ns` later.
+    pub fn interval(
+        &mut self,
+        now_ns: u64,
+        lead_ns: u64,
+        recent: &Recent,
+        passed: u64,
+    ) -> Option<u64> {
         if now_ns < *self.settled_ns.get_or_insert(now_ns + BEGINNING_NS) {
             return None;
         }
         self.open.merge(recent);
+        self.all.merge(recent);
         if self.open.count < COUNT_MIN {
             return None;
         }
@@ -96,7 +110,8 @@ impl Elastic {
         while self.intervals.front().is_some_and(|(end, _)| end + CALM_NS < now_ns) {
             self.intervals.pop_front();
         }
-        let next = self.stretched(now_ns).or_else(|| self.tightened(now_ns))?;
+        let stretched = self.stretched(now_ns).filter(|_| self.has_used_allowance(passed));
+        let next = stretched.or_else(|| self.tightened(now_ns))?;
         self.change(next, now_ns, now_ns + lead_ns);
         Some(next)
     }
@@ -113,6 +128,13 @@ impl Elastic {
         let next = (self.dilation * percent).div_ceil(100).min(self.estimate * STRETCH_MAX);
         let is_due = last.len() >= INTERVALS_MIN && first > newest + 1 && p99 > GOAL;
         (is_due && next > self.dilation).then_some(next)
+    }
+
+    /// Whether late departures have used their part, if what is to come is as much as `passed` lets expect.
+    fn has_used_allowance(&self, passed: u64) -> bool {
+        let mut whole = self.all.clone();
+        whole.count = whole.count.saturating_mul(1_000) / passed.max(1);
+        whole.exceeded_by_one_in(USED_ONE_IN) > GOAL
     }
 
     /// The smaller dilation that a calm host permits.

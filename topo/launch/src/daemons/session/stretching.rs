@@ -54,7 +54,8 @@ impl Stretching {
         if clock.wall_ns_of(stop) <= now_ns + settled {
             return None;
         }
-        let dilation = NonZeroU64::new(self.rule.interval(now_ns, settled, &recent)?)?;
+        let passed = clock.at_wall_ns(now_ns).as_ps().saturating_mul(1_000) / stop.as_ps().max(1);
+        let dilation = NonZeroU64::new(self.rule.interval(now_ns, settled, &recent, passed)?)?;
         Some(ClockChange { at: clock.at_wall_ns(now_ns + lead_ns), dilation })
     }
 }
