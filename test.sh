@@ -20,6 +20,7 @@ need ping iputils-ping
 need iperf3 iperf3
 need tcpreplay tcpreplay
 need tcpdump tcpdump
+need ethtool ethtool
 need qemu-system-x86_64 qemu-system-x86
 need busybox busybox-static
 libraries="$(ldconfig -p)"
@@ -47,9 +48,28 @@ if [ "${#missing[@]}" -gt 0 ]; then
 fi
 
 engine="" folder="" unpacked=""
+# Tests that are skipped append their reasons to this file (tests/skip). The list ends the output. In the quick suite, as
+# root, where all programs could be had, only an option that the kernel lacks is a reason, and any other fails.
+skipped="$(mktemp)" incomplete="${1:-}"
+export PAUSEBED_SKIPPED="$skipped"
+lacks() { # lacks WHAT: tests that need it are skipped, and that is no failure
+  echo "$1: tests with it are skipped"
+  incomplete=1
+}
+list_skipped() {
+  [ -s "$skipped" ] || return 0
+  echo "skipped here:"
+  LC_ALL=C sort -u "$skipped" | sed 's/^/  /'
+  [ "$(id -u)" -eq 0 ] && [ -z "$incomplete" ] || return 0
+  ! grep -qv '^CONFIG_' "$skipped" || { echo "root with all programs must not skip these tests"; return 1; }
+}
+
 clean_up() {
+  local code=$?
+  list_skipped || [ "$code" -ne 0 ] || code=1
   [ -z "$engine" ] || { kill "$engine" && wait "$engine" || true; }
-  rm -rf ${folder:+"$folder"} ${unpacked:+"$unpacked"}
+  rm -rf "$skipped" ${folder:+"$folder"} ${unpacked:+"$unpacked"}
+  exit "$code"
 }
 trap clean_up EXIT
 
@@ -60,14 +80,14 @@ PATH="$PATH:$unpacked/usr/bin:$unpacked/usr/sbin"
 unpack() { # unpack COMMAND PACKAGE
   command -v "$1" >/dev/null 2>&1 && return
   (cd "$unpacked" && apt-get -qq download "$2" 2>/dev/null && dpkg-deb -x "$2"_*.deb .) \
-    || echo "no package $2: tests with $1 are skipped"
+    || lacks "no package $2"
 }
 unpack prometheus prometheus
 unpack promtool prometheus
 unpack opensm opensm
 
 # A Docker engine for the tests in containers: a running one, else one started here and stopped after the
-# tests. Without an engine those tests print SKIPPED.
+# tests.
 if ! docker info >/dev/null 2>&1 && [ "$(id -u)" -eq 0 ]; then
   folder="$(mktemp -d)"
   export DOCKER_HOST="unix://$folder/docker.sock"
@@ -82,14 +102,15 @@ if ! docker info >/dev/null 2>&1 && [ "$(id -u)" -eq 0 ]; then
 fi
 
 cargo build --profile quick --bins
-# The image of virtual machines, kept in the cache of this user. Without it the tests with hosts print SKIPPED.
-"${CARGO_TARGET_DIR:-target}/quick/pausebed" vm build || echo "no image of virtual machines: tests with hosts are skipped"
+# The image of virtual machines, kept in the cache of this user.
+"${CARGO_TARGET_DIR:-target}/quick/pausebed" vm build || lacks "no image of virtual machines"
 if docker info >/dev/null 2>&1; then
   docker/build.sh
-  docker/prometheus.sh || echo "no Prometheus image: the test that scrapes containers is skipped"
+  docker/prometheus.sh || lacks "no Prometheus image"
 else
-  echo "no Docker engine: tests in containers are skipped"
+  lacks "no Docker engine"
 fi
+[ -d "${PAUSEBED_CAPTURES:-../shared/captures}" ] || lacks "no captures of other programs"
 if [ "${1:-}" = "--slow" ]; then
   cargo test --profile quick -p pausebed-tests -- --ignored --test-threads 1 "${@:2}"
 else

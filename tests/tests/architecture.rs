@@ -97,6 +97,7 @@ const CRATES: &[(&str, &str, &[&str])] = &[
     ("proto", "proto", &[]),
     ("verbs", "proto/verbs", &[]),
     ("management", "proto/management", &["proto"]),
+    ("skip", "tests/skip", &[]),
     ("testbed", "tests/testbed", &["proto", "verbs", "management"]),
     ("emulation", "emulation", &["proto"]),
     ("capture", "emulation/capture", &["proto", "emulation"]),

@@ -1,7 +1,7 @@
 //! Octets from third parties: captured packets and published vectors.
 //!
 //! The folder is `../shared/captures` beside the repository, or the one that `PAUSEBED_CAPTURES` names. It is
-//! never committed. Without the default folder the tests print SKIPPED. Without a folder named by
+//! never committed. Without the default folder the tests are skipped. Without a folder named by
 //! `PAUSEBED_CAPTURES` they fail.
 
 #[path = "captures/connection.rs"]
@@ -35,7 +35,7 @@ fn captures() -> Option<PathBuf> {
     }
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/captures");
     if !folder.is_dir() {
-        eprintln!("SKIPPED: no captures at {}; set PAUSEBED_CAPTURES", folder.display());
+        skip::because!("no captures at {}; set PAUSEBED_CAPTURES", folder.display());
         return None;
     }
     Some(folder)

@@ -1,6 +1,6 @@
 //! Decode and encode on octets from third parties: captures and published vectors.
 //!
-//! The folder is that of `captures.rs`. Without it the tests print SKIPPED.
+//! The folder is that of `captures.rs`. Without it the tests are skipped.
 
 use dissect::json::JsonSink;
 use dissect::source::{self, Packet, Visitor};
@@ -16,7 +16,7 @@ fn captures() -> Option<PathBuf> {
     }
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/captures");
     if !folder.is_dir() {
-        eprintln!("SKIPPED: no captures at {}; set PAUSEBED_CAPTURES", folder.display());
+        skip::because!("no captures at {}; set PAUSEBED_CAPTURES", folder.display());
         return None;
     }
     Some(folder)

@@ -113,7 +113,7 @@ fn known_faults_of_soft_roce_are_found_where_they_are_and_nowhere_else() {
     for (case, faulty, mended) in KNOWN {
         for kernel in [faulty, mended] {
             if let Err(error) = Qemu::find().and_then(|_| Image::find(Some(kernel))) {
-                eprintln!("SKIPPED: {case} of {kernel}: {error}");
+                skip::because!("{case} of {kernel}: {error}");
                 continue;
             }
             let words = ["check", "--dut", &dut("soft-roce"), "--kernel", kernel, "--json", case];
@@ -167,7 +167,7 @@ fn a_bridge_of_linux_fails_at_most_where_it_forwards_spanning_tree() {
     let _alone = alone();
     if let Err(error) = Namespace::make(1) {
         assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{error}");
-        eprintln!("SKIPPED: making network namespaces takes CAP_SYS_ADMIN: {error}");
+        skip::because!("making network namespaces takes CAP_SYS_ADMIN: {error}");
         return;
     }
     let place = Place::new();
@@ -184,7 +184,7 @@ fn a_bridge_of_linux_fails_at_most_where_it_forwards_spanning_tree() {
 fn soft_roce_sends_right_packets_and_claims_no_notifications() {
     let _alone = alone();
     if let Err(error) = Qemu::find().and_then(|_| Image::find(None)) {
-        eprintln!("SKIPPED: {error}");
+        skip::because!("{error}");
         return;
     }
     let place = Place::new();
@@ -200,7 +200,7 @@ fn soft_roce_sends_right_packets_and_claims_no_notifications() {
 fn queues_of_linux_mark_and_share_as_configured() {
     let _alone = alone();
     if let Err(error) = Qemu::find().and_then(|_| Image::find(None)) {
-        eprintln!("SKIPPED: {error}");
+        skip::because!("{error}");
         return;
     }
     let place = Place::new();

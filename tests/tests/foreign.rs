@@ -1,5 +1,5 @@
 //! A NIC of a lab and Linux with soft-RoCE in a virtual machine, at the two ends of real daemons: the verbs, and the
-//! programs of rdma-core and perftest. Without an image (`pausebed vm build`) or QEMU the tests print SKIPPED.
+//! programs of rdma-core and perftest. Without an image (`pausebed vm build`) or QEMU the tests are skipped.
 
 #![expect(clippy::disallowed_methods, reason = "these tests start the program")]
 

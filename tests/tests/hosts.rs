@@ -37,7 +37,7 @@ fn has_image() -> bool {
     match Qemu::find().and_then(|_| Image::find(None)) {
         Ok(_) => true,
         Err(error) => {
-            eprintln!("SKIPPED: {error}");
+            skip::because!("{error}");
             false
         }
     }
@@ -217,7 +217,7 @@ fn programs_in_namespaces_share_a_switch_with_soft_roce() {
     let _alone = alone();
     if let Err(error) = Namespace::make(1) {
         assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{error}");
-        eprintln!("SKIPPED: making network namespaces takes CAP_SYS_ADMIN: {error}");
+        skip::because!("making network namespaces takes CAP_SYS_ADMIN: {error}");
     } else if has_image() {
         run(&Place::new(), "mixed");
     }

@@ -155,7 +155,7 @@ fn mutants_of_soft_roce_fail_by_the_case_that_names_their_rule() {
     let image = match Qemu::find().and_then(|_| Image::find(None)) {
         Ok(image) => image,
         Err(error) => {
-            eprintln!("SKIPPED: {error}");
+            skip::because!("{error}");
             return;
         }
     };
@@ -407,7 +407,7 @@ fn mutants_that_were_drawn_fail() {
 fn draw_faults() {
     let is_wanted = std::env::var_os("PAUSEBED_DRAW").is_some();
     let Some(text) = is_wanted.then(drawing::draw).flatten() else {
-        eprintln!("SKIPPED: without PAUSEBED_DRAW, or cargo-mutants is not installed");
+        skip::because!("without PAUSEBED_DRAW, or cargo-mutants is not installed");
         return;
     };
     fs::write(in_repository("tests/conformance/mutants/drawn.toml"), text).expect("a file");

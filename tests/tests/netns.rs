@@ -1,6 +1,6 @@
 //! Runs in network namespaces, as users start them; they leave nothing behind.
 //!
-//! Every test requires the right to create namespaces. Without it the tests print SKIPPED.
+//! Every test requires the right to create namespaces. Without it the tests are skipped.
 
 #![expect(
     clippy::disallowed_methods,
@@ -34,12 +34,12 @@ use laboratory::{Running, alone, in_repository, repeated};
 use ratios::expected_ratios;
 use std::path::Path;
 
-/// True if the test may create namespaces; prints SKIPPED otherwise.
+/// True if the test may create namespaces; says why otherwise.
 fn permitted() -> bool {
     match Namespace::make(1) {
         Ok(_) => true,
         Err(error) => {
-            eprintln!("SKIPPED: network namespaces require CAP_SYS_ADMIN: {error}");
+            skip::because!("network namespaces require CAP_SYS_ADMIN: {error}");
             false
         }
     }

@@ -1,7 +1,7 @@
 //! Captured frames through a switch, octet for octet, and every way in which a replay is refused.
 //!
 //! The capture is in `../shared/captures` beside the repository, or in the folder that `PAUSEBED_CAPTURES`
-//! names. Without the capture, tshark or the built program the tests print SKIPPED. The tests call the library
+//! names. Without the capture, tshark or the built program the tests are skipped. The tests call the library
 //! function behind the command; only the live replay, which has daemons, starts the program.
 
 // Like a user, the tests open the output with tshark.
@@ -40,7 +40,7 @@ fn sample() -> Option<PathBuf> {
     }
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/captures").join(SAMPLE);
     if !file.is_file() {
-        eprintln!("SKIPPED: no capture at {}; set PAUSEBED_CAPTURES", file.display());
+        skip::because!("no capture at {}; set PAUSEBED_CAPTURES", file.display());
         return None;
     }
     Some(file)
@@ -145,7 +145,7 @@ fn tshark_dissects_the_output_without_errors() {
     replayed(&file, &["--at", "s0:4", "--out", out]);
     let capture = folder.path().join("capture.pcapng");
     let Some(malformed) = tshark(&capture, &["-Y", "_ws.malformed"]) else {
-        eprintln!("SKIPPED: tshark is not installed");
+        skip::because!("tshark is not installed");
         return;
     };
     assert!(malformed.is_empty(), "{malformed:?}");
@@ -274,7 +274,7 @@ fn replayed_live(
     let profile = own.parent().and_then(Path::parent).expect("target/<profile>/deps/<test>");
     let program = profile.join("pausebed");
     if !program.is_file() {
-        eprintln!("SKIPPED: {} is not built", program.display());
+        skip::because!("{} is not built", program.display());
         return None;
     }
     let folder = tempfile::tempdir().expect("a temporary folder");

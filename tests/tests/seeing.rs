@@ -44,13 +44,13 @@ impl Deref for Lab {
     }
 }
 
-/// The output of a program that may be missing; prints SKIPPED and returns `None` if it is.
+/// The output of a program that may be missing; says why and returns `None` if it is.
 fn if_there(command: &mut Command) -> Option<Output> {
     match command.output() {
         Ok(output) => Some(output),
         Err(error) => {
             let name = command.get_program().to_string_lossy().into_owned();
-            println!("SKIPPED: {name} is not installed ({error})");
+            skip::because!("{name} is not installed ({error})");
             None
         }
     }

@@ -1,7 +1,7 @@
 //! Third-party programs check octets of this project: tshark, crcmod, zlib, scapy.
 //!
 //! `docs/reference/witnesses.md` states what each of them can check. `test.sh` installs them. Tests of a missing
-//! program print SKIPPED.
+//! program are skipped.
 
 // The tests start third-party programs.
 #![expect(clippy::disallowed_methods, reason = "tests here start tshark and Python")]

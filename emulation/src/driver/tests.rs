@@ -83,7 +83,7 @@ impl Lab {
     fn packets(bare: bool) -> Option<(Lab, Vec<Namespace>)> {
         let namespaces = match Namespace::make(2) {
             Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
-                eprintln!("SKIPPED: making network namespaces takes CAP_SYS_ADMIN: {error}");
+                skip::because!("making network namespaces takes CAP_SYS_ADMIN: {error}");
                 return None;
             }
             made => made.expect("two namespaces"),

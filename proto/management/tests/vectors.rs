@@ -1,7 +1,7 @@
 //! The tables against datagrams of unmodified opensm and infiniband-diags: each is taken apart into named values,
 //! these are compared with what other tools read, and the same octets come back from the values alone.
 //!
-//! The file is `../shared/captures/mads.json`, or below `PAUSEBED_CAPTURES`. Without it the tests print SKIPPED.
+//! The file is `../shared/captures/mads.json`, or below `PAUSEBED_CAPTURES`. Without it the tests are skipped.
 
 use management::Datagram;
 use management::attribute::{Field, administration, subnet};
@@ -15,7 +15,7 @@ fn vectors() -> Option<Vec<Value>> {
     let folder = std::env::var_os("PAUSEBED_CAPTURES").map_or(beside, PathBuf::from);
     let file = folder.join("mads.json");
     let Ok(text) = std::fs::read_to_string(&file) else {
-        eprintln!("SKIPPED: no vectors at {}; set PAUSEBED_CAPTURES", file.display());
+        skip::because!("no vectors at {}; set PAUSEBED_CAPTURES", file.display());
         return None;
     };
     let whole: Value = serde_json::from_str(&text).expect("the vectors are JSON");

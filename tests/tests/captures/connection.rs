@@ -26,7 +26,7 @@ fn messages(octets: &[u8]) -> Vec<(Mad, Message, Vec<u8>)> {
 fn the_connection_of_rping_reads_as_request_reply_and_ready() {
     let Some(path) = captures().map(|folder| folder.join("rxe/rping_cm.pcap")) else { return };
     let Ok(octets) = std::fs::read(&path) else {
-        eprintln!("SKIPPED: no captures of soft-RoCE");
+        skip::because!("no captures of soft-RoCE");
         return;
     };
     let all = messages(&octets);

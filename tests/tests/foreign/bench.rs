@@ -92,7 +92,7 @@ pub fn image() -> Option<Image> {
     match Qemu::find().and_then(|_| Image::find(kernel.as_deref())) {
         Ok(image) => Some(image),
         Err(error) => {
-            eprintln!("SKIPPED: {error}");
+            skip::because!("{error}");
             None
         }
     }

@@ -48,14 +48,14 @@ impl Drop for Busybox {
 fn a_container_a_namespace_and_a_machine_answer_each_other() {
     let _alone = alone();
     if !nix::unistd::geteuid().is_root() || !has_image() {
-        eprintln!("SKIPPED: containers as hosts need root");
+        skip::because!("containers as hosts need root");
         return;
     }
     let place = Place::new();
     let context = tempfile::tempdir().expect("a folder");
     let _image = match Busybox::build(context.path()) {
         Ok(image) => image,
-        Err(reason) => return eprintln!("SKIPPED: no image of busybox: {reason}"),
+        Err(reason) => return skip::because!("no image of busybox: {reason}"),
     };
     let before = docker(&["ps", "--all", "--quiet"]);
     let file = super::in_repository("tests/tests/hosts/kinds.toml").display().to_string();

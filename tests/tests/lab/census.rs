@@ -63,7 +63,7 @@ impl Ground {
                 place
             }
             Err(error) => {
-                eprintln!("SKIPPED: the substrate netns requires CAP_SYS_ADMIN: {error}");
+                skip::because!("the substrate netns requires CAP_SYS_ADMIN: {error}");
                 Place::new()
             }
         };
@@ -367,7 +367,7 @@ impl SmallDisk {
         mount.args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(&at);
         let output = mount.output().expect("mount, of util-linux, is installed");
         if !output.status.success() {
-            eprintln!("SKIPPED: the test cannot mount a file system: {output:?}");
+            skip::because!("the test cannot mount a file system: {output:?}");
             return None;
         }
         Some(SmallDisk(at))

@@ -21,7 +21,7 @@ fn has_image() -> bool {
     match Qemu::find().and_then(|_| Image::find(None)) {
         Ok(_) => true,
         Err(error) => {
-            eprintln!("SKIPPED: {error}");
+            skip::because!("{error}");
             false
         }
     }

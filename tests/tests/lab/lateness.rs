@@ -104,7 +104,7 @@ fn median(mut values: Vec<u64>) -> u64 {
 #[ignore = "slow: run with ./test.sh --slow"]
 fn a_thousand_slow_connections_and_huge_bodies_delay_no_frame() {
     if let Err(error) = Namespace::make(1) {
-        eprintln!("SKIPPED: the substrate netns requires CAP_SYS_ADMIN: {error}");
+        skip::because!("the substrate netns requires CAP_SYS_ADMIN: {error}");
         return;
     }
     let _alone = alone();

@@ -1,5 +1,5 @@
 //! Labs under OpenSM and infiniband-diags, unmodified, by real management datagrams. Without the packages these tests
-//! print SKIPPED.
+//! are skipped.
 
 #[path = "managed/engines.rs"]
 mod engines;
@@ -63,7 +63,7 @@ fn has_packages() -> bool {
     let missing = missing.into_iter().chain([("libumad2sim0", has_library)]);
     let missing: Vec<_> = missing.filter(|(_, has)| !has).map(|(package, _)| package).collect();
     if !missing.is_empty() {
-        eprintln!("SKIPPED: not installed: {}", missing.join(", "));
+        skip::because!("not installed: {}", missing.join(", "));
     }
     missing.is_empty()
 }

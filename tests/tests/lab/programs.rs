@@ -71,7 +71,7 @@ fn the_example_peer_answers_arp_and_sends_a_frame_with_a_right_icrc() {
     let _alone = alone();
     let place = Place::new();
     if place.program("python3", &["--version"]).output().is_err() {
-        eprintln!("SKIPPED: no python3");
+        skip::because!("no python3");
         return;
     }
     place.up(PROGRAMS, "one");

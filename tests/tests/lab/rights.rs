@@ -39,7 +39,7 @@ fn daemon_threads_drop_all_privileges_after_opening_sockets() {
     let mut substrates = vec!["udp"];
     match Namespace::make(1) {
         Ok(_) => substrates.push("netns"),
-        Err(error) => eprintln!("SKIPPED: the substrate netns requires CAP_SYS_ADMIN: {error}"),
+        Err(error) => skip::because!("the substrate netns requires CAP_SYS_ADMIN: {error}"),
     }
     let file = in_repository(INFINIBAND).display().to_string();
     for substrate in substrates {

@@ -66,7 +66,7 @@ fn elsewhere(address: SocketAddr, token: &str) {
     let namespace = match Namespace::make(1) {
         Ok(mut made) => made.pop().expect("one"),
         Err(error) => {
-            eprintln!("SKIPPED: network namespaces require CAP_SYS_ADMIN: {error}");
+            skip::because!("network namespaces require CAP_SYS_ADMIN: {error}");
             return;
         }
     };

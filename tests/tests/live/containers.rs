@@ -1,7 +1,7 @@
 //! Labs in containers: Compose on this host, one node of a swarm.
 //!
 //! The tests need a Docker engine and the image of docker/build.sh; ./test.sh provides both. Without
-//! them the tests print SKIPPED.
+//! them the tests are skipped.
 
 use super::laboratory::{Ended, Running, alone, eventually, in_repository, pause, pausebed};
 use super::ratios::expected_ratios;
@@ -23,8 +23,7 @@ pub(super) fn is_there() -> bool {
     match docker(&["image", "inspect", "--format", "{{.Id}}", &image]) {
         Ok(_) => true,
         Err(reason) => {
-            eprintln!(
-                "SKIPPED: no Docker engine or no image (docker/build.sh builds it): {reason}"
+            skip::because!("no Docker engine or no image (docker/build.sh builds it): {reason}"
             );
             false
         }
@@ -141,7 +140,7 @@ fn one_node_of_a_swarm_runs_the_stack_to_a_verdict() {
     let _alone = alone();
     let inactive = docker(&["info", "--format", "{{.Swarm.LocalNodeState}}"]);
     if inactive.as_deref() != Ok("inactive") {
-        eprintln!("SKIPPED: this engine is part of a swarm: {inactive:?}");
+        skip::because!("this engine is part of a swarm: {inactive:?}");
         return;
     }
     let before = census();

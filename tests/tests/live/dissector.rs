@@ -22,7 +22,7 @@ fn live(scheme: &str) -> Ended {
     ended
 }
 
-/// The number of frames of each protocol according to tshark; prints SKIPPED and returns `None` without tshark.
+/// The number of frames of each protocol according to tshark; says why and returns `None` without tshark.
 /// Every frame must be free of expert findings, and every RoCE frame must have a valid ICRC.
 fn named(capture: &Path) -> Option<BTreeMap<String, usize>> {
     let home = tempfile::tempdir().expect("a folder");
@@ -40,7 +40,7 @@ fn named(capture: &Path) -> Option<BTreeMap<String, usize>> {
         tshark.args(["-e", field]);
     }
     let Ok(output) = tshark.output() else {
-        eprintln!("SKIPPED: tshark is not installed");
+        skip::because!("tshark is not installed");
         return None;
     };
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -14,14 +14,14 @@ fn scenario() -> PathBuf {
     in_repository("tests/tests/live/ethernet.toml")
 }
 
-/// The number of packets that a display filter matches; prints SKIPPED and returns `None` without tshark.
+/// The number of packets that a display filter matches; says why and returns `None` without tshark.
 fn shown(capture: &Path, filter: &str) -> Option<usize> {
     let sums = ["-o", "ip.check_checksum:TRUE", "-o", "udp.check_checksum:TRUE"];
     let mut tshark = Command::new("tshark");
     let Ok(output) =
         tshark.arg("-n").arg("-r").arg(capture).args(sums).args(["-Y", filter]).output()
     else {
-        eprintln!("SKIPPED: tshark is not installed");
+        skip::because!("tshark is not installed");
         return None;
     };
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -70,7 +70,7 @@ fn a_prometheus_container_scrapes_every_daemon_and_ends_with_its_lab() {
         return;
     }
     if let Err(reason) = docker(&["image", "inspect", "--format", "{{.Id}}", &image]) {
-        eprintln!("SKIPPED: no Prometheus image (docker/prometheus.sh builds it): {reason}");
+        skip::because!("no Prometheus image (docker/prometheus.sh builds it): {reason}");
         return;
     }
     let _alone = alone();

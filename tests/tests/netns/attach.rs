@@ -76,7 +76,7 @@ impl Bench {
                 self.succeeds(host, &format!("ip addr add 198.18.5.{number}/24 dev eth0.5"));
                 self.succeeds(host, "ip link set eth0.5 up");
             } else {
-                eprintln!("SKIPPED: VLAN 5; this kernel has no VLAN support");
+                skip::because!("CONFIG_VLAN_8021Q: no interface of VLAN 5");
             }
         }
         self
@@ -170,12 +170,12 @@ impl Drop for Bench {
     }
 }
 
-/// True if the tool is installed; prints SKIPPED otherwise.
+/// True if the tool is installed; says why otherwise.
 pub fn has(tool: &str) -> bool {
     let found = Command::new("sh").args(["-c", &format!("command -v {tool}")]).output();
     let found = found.is_ok_and(|output| output.status.success());
     if !found {
-        eprintln!("SKIPPED: {tool} is not installed");
+        skip::because!("{tool} is not installed");
     }
     found
 }
@@ -228,7 +228,7 @@ fn a_killed_switch_leaves_no_send_ring_and_no_changed_interface() {
         within(Some(&path), give).map_err(|error| error.raw_os_error())
     };
     if let Err(error) = ring_on("a") {
-        eprintln!("SKIPPED: this kernel has no AF_XDP send rings: {error:?}");
+        skip::because!("CONFIG_XDP_SOCKETS: no AF_XDP send ring: {error:?}");
         return;
     }
     let settings = |bench: &Bench| has("ethtool").then(|| bench.succeeds(0, "ethtool -k eth0"));
@@ -319,7 +319,7 @@ fn a_replayed_capture_leaves_by_another_port_unchanged() {
     assert_clean(&bench.finish(), false);
 }
 
-/// A third-party capture with RoCEv2 only; prints SKIPPED and returns `None` without captures.
+/// A third-party capture with RoCEv2 only; says why and returns `None` without captures.
 fn rocev2_capture() -> Option<PathBuf> {
     let captures = std::env::var_os("PAUSEBED_CAPTURES").map(PathBuf::from);
     let captures = captures.unwrap_or_else(|| in_repository("../shared/captures"));
@@ -331,7 +331,7 @@ fn rocev2_capture() -> Option<PathBuf> {
         file.extension().is_some_and(|ending| ending == "pcap") && !frames_of(file).is_empty()
     });
     if found.is_none() {
-        eprintln!("SKIPPED: no captures in {}", file.display());
+        skip::because!("no captures in {}", file.display());
     }
     found
 }

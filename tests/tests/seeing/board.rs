@@ -150,7 +150,7 @@ fn judged_by_promtool(page: &str) {
     let mut command = Command::new("promtool");
     command.args(["check", "metrics"]).stdin(Stdio::piped()).stdout(Stdio::piped());
     let Ok(mut child) = command.stderr(Stdio::piped()).spawn() else {
-        println!("SKIPPED: promtool is not installed; the exposition is not checked");
+        skip::because!("promtool is not installed; the exposition is not checked");
         return;
     };
     let mut input = child.stdin.take().expect("standard input is piped");

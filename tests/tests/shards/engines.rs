@@ -1,5 +1,5 @@
 //! A sweep of 200 runs by real engines: Slurm with a controller and two nodes, and a Swarm of one node with two tasks. On the
-//! way three tasks are killed. Slow; without an engine the tests print SKIPPED.
+//! way three tasks are killed. Slow; without an engine the tests are skipped.
 
 use super::{Place, files, told};
 use crate::laboratory::{alone, eventually, pause};
@@ -120,7 +120,7 @@ fn slurm_makes_the_sweep_of_one_machine() {
         .filter(|name| !is_installed(name))
         .collect();
     if !missing.is_empty() {
-        return eprintln!("SKIPPED: not installed: {}", missing.join(", "));
+        return skip::because!("not installed: {}", missing.join(", "));
     }
     let _alone = alone();
     let place = Place::new();
@@ -190,13 +190,12 @@ impl Drop for Swarm {
 fn a_swarm_makes_the_sweep_of_one_machine() {
     let image = format!("pausebed:{}", env!("CARGO_PKG_VERSION"));
     if let Err(reason) = docker(&["image", "inspect", &image]) {
-        return eprintln!(
-            "SKIPPED: no Docker engine or no image (docker/build.sh builds it): {reason}"
+        return skip::because!("no Docker engine or no image (docker/build.sh builds it): {reason}"
         );
     }
     let inactive = docker(&["info", "--format", "{{.Swarm.LocalNodeState}}"]);
     if inactive.as_deref() != Ok("inactive") {
-        return eprintln!("SKIPPED: this engine is part of a swarm: {inactive:?}");
+        return skip::because!("this engine is part of a swarm: {inactive:?}");
     }
     let _alone = alone();
     let place = Place::new();

@@ -49,14 +49,14 @@ impl Home {
         file
     }
 
-    /// tshark's values of these fields; prints SKIPPED and returns `None` without tshark.
+    /// tshark's values of these fields; says why and returns `None` without tshark.
     fn fields(&self, file: &Path, names: &[&str]) -> Option<Rows> {
         let mut tshark = Command::new("tshark");
         tshark.env("HOME", self.folder.path()).env_remove("XDG_CONFIG_HOME");
         tshark.args(["-n", "-T", "fields", "-E", "separator=;", "-E", "occurrence=a", "-r"]);
         tshark.arg(file).args(names.iter().flat_map(|name| ["-e", name]));
         let Ok(output) = tshark.output() else {
-            eprintln!("SKIPPED: tshark is not installed");
+            skip::because!("tshark is not installed");
             return None;
         };
         let complaint = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -486,8 +486,7 @@ fn third_party_captures_are_verified() {
     let mut verified = [0; 2];
     for sub in ["ib", "rocev2"] {
         let Ok(files) = folder.join(sub).read_dir() else {
-            return eprintln!(
-                "SKIPPED: no captures at {}; set PAUSEBED_CAPTURES",
+            return skip::because!("no captures at {}; set PAUSEBED_CAPTURES",
                 folder.display()
             );
         };

@@ -59,7 +59,7 @@ fn a_classic_pcap_of_type_247_is_refused_and_a_packet_of_it_stays_data() {
     let octets = packet(Opcode::RC_SEND_ONLY, false, 16, &mut random());
     pcap(&file, 247, &octets);
     let Ok(output) = Command::new("tshark").arg("-r").arg(&file).output() else {
-        return eprintln!("SKIPPED: tshark is not installed");
+        return skip::because!("tshark is not installed");
     };
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(

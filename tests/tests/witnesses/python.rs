@@ -4,7 +4,7 @@ use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
 
-/// A Python with `module`; prints SKIPPED and returns `None` if there is none.
+/// A Python with `module`; says why and returns `None` if there is none.
 pub fn python(module: &str) -> Option<&'static str> {
     let has = |python: &&str| {
         let answer = Command::new(python).args(["-c", &format!("import {module}")]).output();
@@ -12,7 +12,7 @@ pub fn python(module: &str) -> Option<&'static str> {
     };
     let found = ["python3", "/usr/bin/python3"].into_iter().find(has);
     if found.is_none() {
-        eprintln!("SKIPPED: no python3 with {module} is installed (Debian: python3-{module})");
+        skip::because!("no python3 with {module} is installed (Debian: python3-{module})");
     }
     found
 }

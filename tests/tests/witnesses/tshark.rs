@@ -15,14 +15,14 @@ use proto::wire::infiniband::{Bth, ExtendedHeaders, Grh, Opcode, PacketBuilder};
 use std::path::Path;
 use std::process::Command;
 
-/// tshark's output for a file, one line for each packet; prints SKIPPED and returns `None` without tshark.
+/// tshark's output for a file, one line for each packet; says why and returns `None` without tshark.
 ///
 /// Its home is a missing folder, so that it loads no plugins of the user.
 pub fn tshark(file: &Path, more: &[&str]) -> Option<Vec<String>> {
     let mut tshark = Command::new("tshark");
     tshark.env("HOME", file.with_extension("home")).env_remove("XDG_CONFIG_HOME");
     let Ok(output) = tshark.arg("-n").arg("-r").arg(file).args(more).output() else {
-        eprintln!("SKIPPED: tshark is not installed");
+        skip::because!("tshark is not installed");
         return None;
     };
     let complaint = String::from_utf8_lossy(&output.stderr).into_owned();

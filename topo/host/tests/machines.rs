@@ -20,7 +20,7 @@ fn image() -> Option<Image> {
     match Qemu::find().and_then(|_| Image::find(kernel.as_deref())) {
         Ok(image) => Some(image),
         Err(error) => {
-            eprintln!("SKIPPED: {error}");
+            skip::because!("{error}");
             None
         }
     }

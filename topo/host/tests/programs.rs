@@ -38,7 +38,7 @@ impl Lab {
     fn new() -> Option<Lab> {
         let namespace = match Namespace::make(1) {
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                eprintln!("SKIPPED: making network namespaces takes CAP_SYS_ADMIN: {error}");
+                skip::because!("making network namespaces takes CAP_SYS_ADMIN: {error}");
                 return None;
             }
             made => made.expect("a namespace").remove(0),

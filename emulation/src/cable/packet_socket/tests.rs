@@ -25,7 +25,7 @@ struct Cable {
 fn cable(has_rings: bool) -> Option<Cable> {
     let namespaces = match Namespace::make(2) {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            eprintln!("SKIPPED: making network namespaces takes CAP_SYS_ADMIN: {error}");
+            skip::because!("making network namespaces takes CAP_SYS_ADMIN: {error}");
             return None;
         }
         made => made.expect("two namespaces"),

@@ -39,7 +39,7 @@ fn run(words: &[&str]) -> Result<String, String> {
 fn lab() -> Option<Lab> {
     let lab = Lab::new()?;
     if let Err(reason) = run(&["docker", "version"]) {
-        eprintln!("SKIPPED: no Docker engine: {reason}");
+        skip::because!("no Docker engine: {reason}");
         return None;
     }
     if run(&["docker", "image", "inspect", IMAGE]).is_err() {

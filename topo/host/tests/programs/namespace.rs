@@ -124,7 +124,7 @@ fn nothing_is_left_of_an_owner_that_is_killed() {
 fn an_ordinary_user_has_hosts_in_a_user_namespace() {
     const NOBODY: u32 = 65_534;
     if !Uid::effective().is_root() {
-        eprintln!("SKIPPED: only root can become another user");
+        skip::because!("only root can become another user");
         return;
     }
     let Some(lab) = Lab::new() else { return };
@@ -146,7 +146,7 @@ fn an_ordinary_user_has_hosts_in_a_user_namespace() {
     };
     let child = match command.spawn() {
         Err(error) => {
-            eprintln!("SKIPPED: no user namespace for an ordinary user: {error}");
+            skip::because!("no user namespace for an ordinary user: {error}");
             return;
         }
         Ok(child) => child,
