@@ -23,8 +23,7 @@ pub(super) fn is_there() -> bool {
     match docker(&["image", "inspect", "--format", "{{.Id}}", &image]) {
         Ok(_) => true,
         Err(reason) => {
-            skip::because!("no Docker engine or no image (docker/build.sh builds it): {reason}"
-            );
+            skip::because!("no Docker engine or no image (docker/build.sh builds it): {reason}");
             false
         }
     }

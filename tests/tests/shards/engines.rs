@@ -190,7 +190,8 @@ impl Drop for Swarm {
 fn a_swarm_makes_the_sweep_of_one_machine() {
     let image = format!("pausebed:{}", env!("CARGO_PKG_VERSION"));
     if let Err(reason) = docker(&["image", "inspect", &image]) {
-        return skip::because!("no Docker engine or no image (docker/build.sh builds it): {reason}"
+        return skip::because!(
+            "no Docker engine or no image (docker/build.sh builds it): {reason}"
         );
     }
     let inactive = docker(&["info", "--format", "{{.Swarm.LocalNodeState}}"]);

@@ -486,9 +486,7 @@ fn third_party_captures_are_verified() {
     let mut verified = [0; 2];
     for sub in ["ib", "rocev2"] {
         let Ok(files) = folder.join(sub).read_dir() else {
-            return skip::because!("no captures at {}; set PAUSEBED_CAPTURES",
-                folder.display()
-            );
+            return skip::because!("no captures at {}; set PAUSEBED_CAPTURES", folder.display());
         };
         for file in files.flatten() {
             // tshark takes some payloads for other protocols and reports them; the project's dissector reports nothing.
