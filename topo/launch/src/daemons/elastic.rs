@@ -17,7 +17,8 @@
 //! intervals that are no neighbours. A lateness in wall time hardly depends on the dilation, so it falls in frame times as the dilation grows: the
 //! rule computes the new dilation and does not feel its way. A stretch too many costs wall time and one too few the run, so it
 //! stretches at once and tightens slowly. Each stretch that a tightening has provoked doubles the time until the next
-//! tightening: there is no oscillation.
+//! tightening: there is no oscillation. A tightening that fails costs seconds with late departures, more than a run of some
+//! minutes may have, so only a longer run tightens.
 
 use emulation::fidelity::Recent;
 use emulation::fidelity::verdict::LATENESS_LIMIT;
@@ -47,6 +48,9 @@ pub(crate) const STRETCH_MAX: u64 = 16;
 const TIGHTEN_PERCENT: u64 = 75;
 /// How long a run must be calm before it tightens.
 const CALM_NS: u64 = 10_000_000_000;
+/// Only a run whose whole wall time is at least this tightens. One that fails takes some 5 s with up to a fifth of the
+/// departures late: a second, and so a quarter of what a run of 400 s may have.
+const TIGHTENS_FROM_NS: u64 = 400_000_000_000;
 /// The first tightening comes no sooner than this after a stretch.
 const HOLD_NS: u64 = 30_000_000_000;
 
@@ -55,6 +59,8 @@ const HOLD_NS: u64 = 30_000_000_000;
 pub(crate) struct Elastic {
     /// The dilation of the start: that which this host needs when it is quiet.
     estimate: u64,
+    /// Wall time of the whole run with this dilation.
+    run_ns: u64,
     /// The dilation announced last.
     dilation: u64,
     /// Lateness of the whole run so far.
@@ -73,10 +79,11 @@ pub(crate) struct Elastic {
 }
 
 impl Elastic {
-    /// The rule for a run that begins with this dilation.
-    pub fn new(estimate: u64) -> Elastic {
+    /// The rule for a run that begins with this dilation, and would take `run_ns` of wall time with it.
+    pub fn new(estimate: u64, run_ns: u64) -> Elastic {
         Elastic {
             estimate,
+            run_ns,
             dilation: estimate,
             all: Recent::default(),
             open: Recent::default(),
@@ -143,7 +150,10 @@ impl Elastic {
         let all = together(self.intervals.iter().map(|(_, recent)| recent));
         let is_calm = all.exceeded_by_one_in(CALM_ONE_IN) <= CALM;
         let has_lasted = self.settled_ns.is_some_and(|settled| now_ns >= settled + CALM_NS);
-        let is_due = is_calm && has_lasted && now_ns >= self.held_until_ns;
+        let whole_ns =
+            u128::from(self.run_ns) * u128::from(next) / u128::from(self.estimate.max(1));
+        let is_long = whole_ns >= TIGHTENS_FROM_NS.into();
+        let is_due = is_calm && is_long && has_lasted && now_ns >= self.held_until_ns;
         (is_due && next < self.dilation).then_some(next)
     }
 

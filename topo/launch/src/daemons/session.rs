@@ -157,7 +157,8 @@ impl Session {
             received.last = Stopwatch::start();
         }
         let overcommitted = driver::is_heavily_overcommitted(self.daemons.len());
-        self.stretching = job.is_elastic().then(|| Stretching::new(dilation.get()));
+        self.stretching =
+            job.is_elastic().then(|| Stretching::new(dilation.get(), job.lab.plan.stop));
         self.awake = (job.keeps_awake() && !overcommitted).then(Awake::keep);
         Ok(Begin { clock: Clock::new(origin_ns, dilation), epoch, peers, hellos })
     }

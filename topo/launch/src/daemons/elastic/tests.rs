@@ -53,7 +53,7 @@ impl Trace {
 /// Runs the rule on a host with these stalls, for a run that takes `length_ns` if it is not stretched. The first `warm_ns`
 /// are not counted.
 fn run(stalls: &Stalls, length_ns: u64, warm_ns: u64) -> Trace {
-    let mut rule = Elastic::new(ESTIMATE);
+    let mut rule = Elastic::new(ESTIMATE, length_ns);
     let mut trace = Trace { changes: Vec::new(), late: BTreeMap::new() };
     let (mut dilation, mut announced) = (ESTIMATE, None);
     // Fabric time that has passed, in nanoseconds of the wall at the dilation of the start.
@@ -138,6 +138,16 @@ fn a_short_disturbance_of_a_long_run_changes_nothing_and_of_a_short_run_stretche
 }
 
 #[test]
+fn only_a_long_run_tightens() {
+    // Beside a busy process for the first twenty seconds.
+    let stalls = noise(1, 20 * SECOND, [MS, 4 * MS], [2 * MS, 10 * MS]);
+    let short = run(&stalls, 24 * SECOND, 2 * SECOND);
+    assert_eq!(short.reversals(), 0, "{:?}", short.changes);
+    let long = run(&stalls, 600 * SECOND, 2 * SECOND);
+    assert_eq!((long.reversals(), long.last()), (1, ESTIMATE), "{:?}", long.changes);
+}
+
+#[test]
 fn a_late_beginning_changes_nothing() {
     let stalls = (0..12).map(|n| (n * 20 * MS, 15 * MS)).collect();
     let trace = run(&stalls, 60 * SECOND, SECOND);
@@ -200,7 +210,7 @@ fn the_dilation_stays_between_the_estimate_and_its_maximum() {
     let mut random = Random::stream(1, "host", "any");
     for _ in 0..200 {
         let estimate = 1 + random.below(10_000);
-        let (mut rule, mut now_ns) = (Elastic::new(estimate), 0);
+        let (mut rule, mut now_ns) = (Elastic::new(estimate, 3_600 * SECOND), 0);
         for _ in 0..200 {
             now_ns += random.below(20 * SECOND);
             let mut recent = Recent::default();

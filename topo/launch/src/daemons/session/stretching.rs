@@ -26,8 +26,10 @@ pub(super) struct Stretching {
 }
 
 impl Stretching {
-    pub fn new(estimate: u64) -> Stretching {
-        let (rule, recent) = (Elastic::new(estimate), Recent::default());
+    /// For a run that begins with this dilation and ends at `stop`.
+    pub fn new(estimate: u64, stop: Instant) -> Stretching {
+        let run_ns = (stop.as_ps() / 1_000).saturating_mul(estimate);
+        let (rule, recent) = (Elastic::new(estimate, run_ns), Recent::default());
         Stretching { rule, recent, interval_ends_ns: 0 }
     }
 
