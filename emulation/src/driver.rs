@@ -20,11 +20,12 @@ mod changes;
 mod core_placement;
 mod ending;
 mod moderation;
+mod neighbours;
 pub mod orders;
 mod pace;
 mod report;
 
-pub use assignment::{Assignment, FedFrame, Supervisor, impairers};
+pub use assignment::{Assignment, Change, FedFrame, Supervisor, impairers};
 pub use changes::ClockChanges;
 pub use report::{Beat, InFlight, Report, evidence};
 
@@ -85,6 +86,8 @@ pub struct Worker {
     clock_read: Instant,
     /// Changes of the clock of which this worker has learned, and those of them that were in force already.
     changes: ClockChanges,
+    /// Processes that have ended or taken the place of others, as far as this worker has learned.
+    peers_changed: u64,
     /// The instant of the last step.
     now: Instant,
     /// An account that a client waits for.
@@ -108,7 +111,7 @@ enum Next {
 }
 
 impl Worker {
-    /// A worker at fabric zero, scheduled with `priority`.
+    /// A worker before it begins, scheduled with `priority`.
     pub fn new(run: Assignment, priority: Priority) -> Worker {
         let windows = run.plan.measured.clone();
         let (stamped, outside) = (run.exchange.is_stamped(), run.lines.has_outside());
@@ -125,7 +128,8 @@ impl Worker {
             latest_arrival: Instant::ZERO,
             clock_read: Instant::ZERO,
             changes: ClockChanges::default(),
-            now: Instant::ZERO,
+            peers_changed: 0,
+            now: run.begin,
             account: None,
             managed: Vec::new(),
             awaited: None,
@@ -141,17 +145,18 @@ impl Worker {
         self.arrivals.push(at, device, port, frame);
     }
 
-    /// Drives the devices from fabric zero to the plan's stop, or until the supervisor requests a stop.
+    /// Drives the devices from their begin to the plan's stop, or until the supervisor requests a stop.
     pub fn run(mut self, supervisor: &impl Supervisor) -> Report {
         let cpu_before = process_cpu_ns();
         // Without the set orders wait for the next wake-up.
         let with_sockets = |alarm| WaitSet::of([self.run.exchange.as_fd(), alarm]).ok();
         self.awaited = supervisor.alarm().and_then(with_sockets);
-        if !self.await_origin(supervisor) {
-            // Every device gets a timeout at fabric zero, whether it has requested one or not.
-            self.meter.advance(Instant::ZERO, || load_sample(&self.run.exchange));
+        if !self.await_begin(supervisor) {
+            // Every device gets a timeout when it begins, whether it has requested one or not.
+            self.meter.advance(self.now, || load_sample(&self.run.exchange));
             for device in 0..self.run.devices.len() {
-                self.run.devices[device].handle_timeout(Instant::ZERO);
+                self.run.devices[device].begin(self.now);
+                self.run.devices[device].handle_timeout(self.now);
                 self.collect_outputs(device);
             }
             while !self.is_over(supervisor) {
@@ -161,15 +166,15 @@ impl Worker {
         self.finish(supervisor, cpu_before)
     }
 
-    /// Waits for the origin. Returns true if a stop was requested before it.
-    fn await_origin(&mut self, supervisor: &impl Supervisor) -> bool {
-        let origin = self.run.clock.origin_ns();
-        while monotonic_ns() < origin {
+    /// Waits for the begin. Returns true if a stop was requested before it.
+    fn await_begin(&mut self, supervisor: &impl Supervisor) -> bool {
+        let begin = self.run.clock.wall_ns_of(self.run.begin);
+        while monotonic_ns() < begin {
             if supervisor.stop_requested() {
                 return true;
             }
             self.beat_if_due(supervisor);
-            timer::wait(None, origin.min(monotonic_ns() + SLEEP_MAX_NS));
+            timer::wait(None, begin.min(monotonic_ns() + SLEEP_MAX_NS));
         }
         false
     }

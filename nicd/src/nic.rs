@@ -381,6 +381,21 @@ impl Control for Nic {
         changes
     }
 
+    fn begin(&mut self, now: Instant) {
+        self.workload.skip_to(now);
+    }
+
+    fn reset_peer(&mut self, adapter: Lid, now: Instant) {
+        self.advance_to(now);
+        self.adapter.reset_peer(adapter, now);
+    }
+
+    fn set_link(&mut self, _: PortNumber, is_up: bool, now: Instant) {
+        self.advance_to(now);
+        self.port.set_link(is_up, now, &mut self.events);
+        self.observe(now);
+    }
+
     fn slow_down(&mut self, port: PortNumber, rate: BitRate) -> bool {
         port.index() == 0 && self.port.slow_down(rate)
     }

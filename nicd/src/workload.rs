@@ -216,6 +216,14 @@ impl Workload {
         changed
     }
 
+    /// Arrivals before `now` post nothing.
+    pub fn skip_to(&mut self, now: Instant) {
+        self.let_post(None, false, now);
+        // Items that are suspended post nothing, and those that stop have nothing to withdraw.
+        while self.poll_action(now).is_some() {}
+        self.let_post(None, true, now);
+    }
+
     /// Whether [`Workload::let_post`] can change an item of this name, or any item.
     pub fn has(&self, name: Option<&str>) -> bool {
         self.items.iter().any(|item| item.is_switched_by(name))

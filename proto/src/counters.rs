@@ -116,6 +116,8 @@ crate::named_counters! {
         ReceiverNotReady = "receiver_not_ready", EndToEnd;
         /// An impairment of the scenario dropped the frame.
         Injected = "injected", EndToEnd;
+        /// The process that had the frame has ended, and another has taken its place.
+        Restart = "lost_on_restart", EndToEnd;
         /// The socket that carries the cable lost the frame.
         Transport = "transport", EndToEnd;
         /// The interface at an attached port was down, without a carrier or removed.

@@ -151,6 +151,18 @@ pub trait Control {
         Err("it has no settings that can change while it runs".to_owned())
     }
 
+    /// The device begins at `now`, not at fabric zero: what would have happened before does not happen. The driver calls it
+    /// before anything else.
+    fn begin(&mut self, _now: Instant) {}
+
+    /// The adapter with this LID of the plan has started again, with queue pairs that know nothing. Afterwards the driver
+    /// polls the device as after a `handle_*` call.
+    fn reset_peer(&mut self, _adapter: Lid, _now: Instant) {}
+
+    /// The other end of the link at `port` is gone, or back. Afterwards the driver polls the device as after a `handle_*`
+    /// call.
+    fn set_link(&mut self, _port: PortNumber, _is_up: bool, _now: Instant) {}
+
     /// Limits `port` to `rate`, from the next frame on. Returns false if the device has no such port or its
     /// line is slower than `rate`.
     fn slow_down(&mut self, _port: PortNumber, _rate: BitRate) -> bool {

@@ -262,6 +262,15 @@ impl Control for Switch {
         self.change_settings(settings, port).map_err(|error| error.to_string())
     }
 
+    fn set_link(&mut self, port: PortNumber, is_up: bool, now: Instant) {
+        self.finish(port, now);
+        self.ports[port.index()].set_link(is_up, now, &mut self.log);
+        self.dirty.insert(port);
+        if self.managed.is_some() {
+            self.observe(port, now);
+        }
+    }
+
     fn slow_down(&mut self, port: PortNumber, rate: BitRate) -> bool {
         self.ports.get_mut(port.index()).is_some_and(|port| port.slow_down(rate))
     }

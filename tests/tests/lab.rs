@@ -26,6 +26,8 @@ mod objects;
 mod place;
 #[path = "lab/programs.rs"]
 mod programs;
+#[path = "lab/replaced.rs"]
+mod replaced;
 #[path = "lab/rights.rs"]
 mod rights;
 #[path = "lab/tcp.rs"]
@@ -166,7 +168,7 @@ fn the_next_command_removes_what_a_killed_command_left() {
     assert_eq!(status.status.code(), Some(5), "exit code 5 reports a dead lab");
     place.up(INFINIBAND, "one");
     let processes = place.processes("one");
-    // A daemon's death ends its lab, and `status` reports it until `down`.
+    // The death of a daemon of NICs ends its lab, and `status` reports it until `down`.
     kill(Pid::from_raw(processes[0] as i32), Signal::SIGKILL)
         .expect("the test may signal the process");
     assert!(eventually(10.0, || state(&place).contains("ended before its report")));

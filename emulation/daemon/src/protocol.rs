@@ -9,6 +9,8 @@ use emulation::driver::{Beat, Report};
 use emulation::exact::Secret;
 use emulation::recorder::snapshot::BinSnapshot;
 use emulation::timer::Priority;
+use proto::ids::Lid;
+use proto::units::Instant;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::io::{self, BufRead, Read, Write};
@@ -69,12 +71,29 @@ pub enum ToDaemon {
         dilation: NonZeroU64,
         /// Addresses by process.
         peers: Vec<String>,
+        /// When the devices begin: fabric zero, or later for a process that takes the place of another.
+        #[serde(default)]
+        begin: Instant,
         /// With exact pace: the secret of promises. Origin and dilation have no meaning then.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         secret: Option<Secret>,
     },
     /// From an instant of fabric time that is still some way ahead, the clock runs with another dilation.
     ChangeClock(ClockChange),
+    /// The process with this number has ended. Frames to it are lost, and links to it are down.
+    Gone {
+        /// Its number.
+        process: usize,
+    },
+    /// Another process takes the place of one that has ended.
+    Replaced {
+        /// The number of both.
+        process: usize,
+        /// The address of the new one.
+        address: String,
+        /// The LIDs of its adapters, by the plan.
+        adapters: Vec<Lid>,
+    },
     /// End the run now and report.
     Stop,
 }
@@ -116,7 +135,6 @@ pub fn read_line<T: DeserializeOwned>(line: &str) -> Result<T, DaemonError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proto::units::Instant;
 
     #[test]
     fn a_line_without_an_end_is_an_error_and_not_memory() {
@@ -136,10 +154,13 @@ mod tests {
             origin_ns: u64::MAX,
             dilation: NonZeroU64::MIN,
             peers: vec!["127.0.0.1:4711".to_owned()],
+            begin: Instant::from_ps(6),
             secret: Some(Secret::new([7; 16])),
         };
         let change = ClockChange { at: Instant::from_ps(5), dilation: NonZeroU64::MIN };
-        for message in [start, ToDaemon::ChangeClock(change)] {
+        let (address, adapters) = ("127.0.0.1:1".to_owned(), vec![Lid::new(3)]);
+        let replaced = ToDaemon::Replaced { process: 1, address, adapters };
+        for message in [start, ToDaemon::ChangeClock(change), replaced] {
             let mut line = Vec::new();
             write_line(&mut line, &message).expect("a vector takes everything");
             let line = String::from_utf8(line).expect("JSON is UTF-8");

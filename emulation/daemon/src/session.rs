@@ -11,15 +11,17 @@ use crate::error::{Context, DaemonError, with_sources};
 use crate::privileges::{self, Scope};
 use crate::sockets;
 use data_plane::DataPlane;
+use emulation::cable::Carrier;
 use emulation::cable::exchange::Sockets;
 use emulation::cable::shim;
-use emulation::clock::{Clock, ClockChange};
+use emulation::clock::Clock;
 use emulation::driver::orders::Order;
-use emulation::driver::{Beat, FedFrame, Report, Supervisor};
+use emulation::driver::{Beat, Change, FedFrame, Report, Supervisor};
 use emulation::exact::Secret;
 use emulation::recorder::Recorder;
 use emulation::timer::{self, permitted_priority};
 use proto::device::{Device, ManagementDatagram};
+use proto::units::Instant;
 use std::any::Any;
 use std::io::{BufRead, Write};
 use std::os::fd::BorrowedFd;
@@ -58,8 +60,8 @@ enum SessionEvent {
 struct WorkerLink {
     stop: Arc<AtomicBool>,
     events: SyncSender<SessionEvent>,
-    /// Changes of the clock.
-    clock_changes: Receiver<ClockChange>,
+    /// Changes that the launcher announces.
+    changes: Receiver<Change>,
     /// Administration requests, if administration is configured.
     orders_in: Option<OrderReceiver>,
     /// Programs beside devices, if the fabric is managed.
@@ -70,9 +72,9 @@ impl WorkerLink {
     fn new(
         stop: Arc<AtomicBool>,
         events: SyncSender<SessionEvent>,
-        clock_changes: Receiver<ClockChange>,
+        changes: Receiver<Change>,
     ) -> WorkerLink {
-        WorkerLink { stop, events, clock_changes, orders_in: None, clients: None }
+        WorkerLink { stop, events, changes, orders_in: None, clients: None }
     }
 }
 
@@ -86,9 +88,9 @@ impl Supervisor for WorkerLink {
         let _ = self.events.try_send(SessionEvent::Beat(beat));
     }
 
-    fn clock_change(&self) -> Option<ClockChange> {
+    fn change(&self) -> Option<Change> {
         // Without a message this reads two words.
-        self.clock_changes.try_recv().ok()
+        self.changes.try_recv().ok()
     }
 
     fn order(&self) -> Option<Order> {
@@ -182,38 +184,41 @@ fn converse(
     let (sender, events) = sync_channel(EVENTS_MAX);
     read_commands(commands, sender.clone());
     let stop = Arc::new(AtomicBool::new(false));
-    let (clock_changes_out, clock_changes) = channel();
-    let mut idle = Some((hosted, clock_changes));
+    let (changes_out, changes) = channel();
+    let addressing = Addressing::of(&hosted.config);
+    let mut idle = Some((hosted, changes));
     // These servers answer until this function returns.
     let mut _servers = None;
     let mut has_reported = false;
     loop {
         let message = match events.recv().expect("this function holds a sender") {
-            SessionEvent::Command(ToDaemon::Stop | ToDaemon::ChangeClock(_)) if idle.is_some() => {
+            SessionEvent::Command(ToDaemon::Start {
+                epoch,
+                origin_ns,
+                dilation,
+                peers,
+                begin,
+                secret,
+            }) => {
+                let (hosted, changes) =
+                    idle.take().ok_or_else(|| out_of_order("a second start"))?;
+                let (stop, events) = (Arc::clone(&stop), sender.clone());
+                let link = WorkerLink::new(stop, events, changes);
+                let clock = Clock::new(origin_ns, dilation);
+                let start = Start { epoch, clock, peers, begin, secret };
+                _servers = Some(launch(hosted, &start, link)?);
+                continue;
+            }
+            SessionEvent::Command(_) if idle.is_some() => {
                 return Err(out_of_order("a command before the start"));
             }
             SessionEvent::Command(ToDaemon::Stop) => {
                 stop.store(true, Ordering::Relaxed);
                 continue;
             }
-            SessionEvent::Command(ToDaemon::ChangeClock(change)) => {
+            SessionEvent::Command(command) => {
                 // After the end of the run there is no receiver, and nothing left to change.
-                let _ = clock_changes_out.send(change);
-                continue;
-            }
-            SessionEvent::Command(ToDaemon::Start {
-                epoch,
-                origin_ns,
-                dilation,
-                peers,
-                secret,
-            }) => {
-                let (hosted, clock_changes) =
-                    idle.take().ok_or_else(|| out_of_order("a second start"))?;
-                let (stop, events) = (Arc::clone(&stop), sender.clone());
-                let link = WorkerLink::new(stop, events, clock_changes);
-                let clock = Clock::new(origin_ns, dilation);
-                _servers = Some(launch(hosted, &Start { epoch, clock, peers, secret }, link)?);
+                let _ = changes_out.send(addressing.change(command)?);
                 continue;
             }
             SessionEvent::Released => return Ok(Ending::Reported),
@@ -233,11 +238,39 @@ fn converse(
     }
 }
 
+/// What addresses of peers mean.
+struct Addressing {
+    carrier: Carrier,
+    exact: bool,
+    processes: usize,
+}
+
+impl Addressing {
+    fn of(config: &DaemonConfig) -> Addressing {
+        let DaemonConfig { carrier, exact, processes, .. } = *config;
+        Addressing { carrier, exact, processes }
+    }
+
+    /// The change that a command announces.
+    fn change(&self, command: ToDaemon) -> Result<Change, DaemonError> {
+        Ok(match command {
+            ToDaemon::ChangeClock(change) => Change::Clock(change),
+            ToDaemon::Gone { process } if process < self.processes => Change::Gone(process),
+            ToDaemon::Replaced { process, address, adapters } if process < self.processes => {
+                let peer = sockets::peer(self.carrier, self.exact, &address)?;
+                Change::Replaced(process, peer, adapters)
+            }
+            other => return Err(out_of_order(&format!("{other:?}"))),
+        })
+    }
+}
+
 /// What the launcher says at the start.
 struct Start {
     epoch: u32,
     clock: Clock,
     peers: Vec<String>,
+    begin: Instant,
     /// The secret of promises, with exact pace.
     secret: Option<Secret>,
 }

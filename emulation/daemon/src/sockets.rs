@@ -59,15 +59,21 @@ pub fn peers(config: &DaemonConfig, addresses: &[String]) -> Result<Vec<Peer>, D
         let reason = format!("{} peers for {} processes", addresses.len(), config.processes);
         return Err(DaemonError::Fault(reason));
     }
-    let peer = match config.carrier {
-        Carrier::Udp => udp::peer,
-        Carrier::Unix => unix::peer,
-        Carrier::Packet if config.exact => unix::peer,
-        // Each cable has two ends and needs no address.
-        Carrier::Packet => return Ok(Vec::new()),
+    let all = addresses.iter().map(|address| peer(config.carrier, config.exact, address));
+    all.filter_map(Result::transpose).collect()
+}
+
+/// Parses the address of a process; none where each cable has two ends and needs no address.
+///
+/// # Errors
+/// If it is not an address.
+pub fn peer(carrier: Carrier, exact: bool, address: &str) -> Result<Option<Peer>, DaemonError> {
+    let parsed = match carrier {
+        Carrier::Udp => udp::peer(address),
+        Carrier::Packet if !exact => return Ok(None),
+        Carrier::Unix | Carrier::Packet => unix::peer(address),
     };
-    let parse = |address: &String| peer(address).context(address);
-    addresses.iter().map(parse).collect()
+    parsed.map(Some).context(address)
 }
 
 /// Opens the socket of every port of this process that has a cable to another program.

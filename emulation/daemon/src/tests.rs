@@ -96,7 +96,8 @@ impl Daemon {
 fn start(peers: Vec<String>) -> ToDaemon {
     let dilation = NonZeroU64::new(1000).expect("not zero");
     let origin_ns = monotonic_ns() + 20_000_000;
-    ToDaemon::Start { epoch: 5, origin_ns, dilation, peers, secret: None }
+    let begin = Instant::ZERO;
+    ToDaemon::Start { epoch: 5, origin_ns, dilation, peers, begin, secret: None }
 }
 
 #[test]

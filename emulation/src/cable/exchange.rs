@@ -4,6 +4,7 @@
 //! on an interface of its own ([`packets`]).
 
 pub mod packets;
+mod parting;
 
 use super::FrameTally;
 use super::datagram::{BATCH, Buffers, DatagramSocket, Peer};
@@ -14,6 +15,7 @@ use super::outbox::{Outbox, SendCounts, SentLine};
 use crate::clock::{Clock, ClockChange};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
 use packets::{InterfaceEvent, PortSocket, PortSockets};
+pub use parting::Ended;
 use proto::events::CarrierLoss;
 use proto::frame::{Frame, FramePool};
 use proto::ids::PortNumber;
@@ -46,6 +48,9 @@ pub struct ExchangeReport {
     /// Frames to and from attached interfaces, if there are any.
     #[serde(default)]
     pub outside: Option<OutsideTally>,
+    /// Frames to and from processes that have ended.
+    #[serde(default)]
+    pub ended: Ended,
 }
 
 /// Frames that left and entered the fabric by attached interfaces.
@@ -143,6 +148,9 @@ pub struct Exchange {
     sender: Sender,
     inbox: Inbox,
     pool: FramePool,
+    ended: Ended,
+    /// Processes that have ended and have no successor yet.
+    away: Vec<usize>,
 }
 
 /// The sockets, and the frames that wait to be sent.
@@ -225,7 +233,8 @@ impl Exchange {
                 Exchange::datagrams(socket, Some(Box::new(outside)), session, lines)
             }
         };
-        Ok(Exchange { sender, inbox, pool: FramePool::default() })
+        let (pool, ended, away) = Default::default();
+        Ok(Exchange { sender, inbox, pool, ended, away })
     }
 
     fn datagrams(
@@ -250,6 +259,10 @@ impl Exchange {
 
     /// Queues `frame` for the next flush and keeps its buffer for reuse.
     pub fn send(&mut self, line: &Outgoing, frame: Frame, stamp: Instant) {
+        if self.leads_nowhere(line) {
+            self.ended.taken.count(&frame);
+            return self.pool.recycle(frame);
+        }
         match &mut self.sender {
             Sender::Packets(packets) => packets.send(line, frame, stamp, &mut self.pool),
             Sender::Datagrams { outbox, outside, .. } => {
@@ -311,7 +324,7 @@ impl Exchange {
 
     /// Drains the sockets. Returns the number of datagrams or packets received.
     pub fn receive(&mut self, lines: &Lines, mut deliver: impl FnMut(Accepted)) -> usize {
-        let Exchange { sender, inbox, pool } = self;
+        let Exchange { sender, inbox, pool, .. } = self;
         match sender {
             Sender::Packets(packets) => packets.receive(inbox, pool, deliver),
             Sender::Datagrams { socket, outside, .. } => {
@@ -383,6 +396,7 @@ impl Exchange {
             overflows: self.overflows(),
             rejected: self.inbox.rejected,
             received: self.inbox.received(lines).collect(),
+            ended: self.ended,
             ..ExchangeReport::default()
         };
         let by_socket = |line: &&Outgoing| matches!(line.to, Destination::Process(_));

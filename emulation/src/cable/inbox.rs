@@ -154,6 +154,22 @@ impl Inbox {
         }
     }
 
+    /// Forgets the process at an address, if it has one. Returns what the `lines` from it have brought.
+    pub(super) fn forget(
+        &mut self,
+        process: usize,
+        lines: impl Iterator<Item = usize>,
+    ) -> Vec<(usize, FrameTally)> {
+        self.peers.retain(|_, other| *other != process);
+        let brought = |line| (line, std::mem::take(&mut self.states[line]).counts.received);
+        lines.map(brought).collect()
+    }
+
+    /// A process has this address.
+    pub(super) fn expect(&mut self, process: usize, peer: &Peer) {
+        self.peers.insert(peer.key().into(), process);
+    }
+
     /// Splits a datagram and passes on each frame that can be delivered.
     pub fn accept(
         &mut self,

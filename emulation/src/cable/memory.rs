@@ -99,6 +99,15 @@ impl Flights {
         }
     }
 
+    /// Removes the frames that `is_unwanted` names, and passes them to `each`.
+    pub fn remove(&mut self, is_unwanted: impl Fn(&Flight) -> bool, each: impl FnMut(Flight)) {
+        let all = std::mem::take(&mut self.row).into_iter().chain(std::mem::take(&mut self.heap));
+        let (unwanted, mut kept): (Vec<_>, Vec<_>) = all.partition(is_unwanted);
+        kept.sort_unstable_by_key(Flight::key);
+        self.row = kept.into();
+        unwanted.into_iter().for_each(each);
+    }
+
     /// All frames, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = &Flight> {
         self.row.iter().chain(&self.heap)

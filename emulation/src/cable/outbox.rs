@@ -111,6 +111,22 @@ impl Outbox {
         }
     }
 
+    /// Forgets what waits for a process. Returns what its `lines` have taken.
+    pub fn forget(&mut self, process: usize, lines: impl Iterator<Item = usize>) -> FrameTally {
+        let bundle = &mut self.bundles[process];
+        bundle.sealed.clear();
+        bundle.open.octets.clear();
+        bundle.open.frames = 0;
+        self.active.retain(|other| *other != process);
+        let taken = lines.map(|line| std::mem::take(&mut self.lines[line]).sent);
+        taken.fold(FrameTally::default(), FrameTally::plus)
+    }
+
+    /// A process has this address from now on.
+    pub fn redirect(&mut self, process: usize, peer: Peer) {
+        self.bundles[process].peer = peer;
+    }
+
     /// Puts a copy of `frame` into the next datagram for `process`.
     pub fn put(&mut self, line: &Outgoing, process: usize, frame: &Frame, stamp: Instant) {
         let state = &mut self.lines[line.index()];

@@ -145,7 +145,7 @@ fn file_address(path: &Path) -> io::Result<SockAddr> {
 }
 
 /// A socket bound to a file that only this user can write to.
-fn bind_file(path: &Path) -> io::Result<Socket> {
+pub(super) fn bind_file(path: &Path) -> io::Result<Socket> {
     let address = file_address(path)?;
     let socket = Socket::new(Domain::UNIX, Type::DGRAM, None)?;
     // The file gets the permissions that the socket has when it is bound.

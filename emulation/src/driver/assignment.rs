@@ -2,6 +2,7 @@
 
 use super::Beat;
 use super::orders::Order;
+use crate::cable::datagram::Peer;
 use crate::cable::exchange::Exchange;
 use crate::cable::impairment::Impairer;
 use crate::cable::lines::Lines;
@@ -10,9 +11,21 @@ use crate::recorder::{Recorder, RecordingPlan};
 use crate::wiring::{End, Wiring};
 use proto::device::{Device, ManagementDatagram};
 use proto::frame::Frame;
-use proto::ids::PortNumber;
+use proto::ids::{Lid, PortNumber};
 use proto::units::Instant;
 use std::os::fd::BorrowedFd;
+
+/// A change that the launcher announces to every worker.
+#[derive(Clone, Debug)]
+pub enum Change {
+    /// From some instant on the clock runs with another dilation.
+    Clock(ClockChange),
+    /// The process with this number has ended.
+    Gone(usize),
+    /// Another process has taken its place, at this address; cables with interfaces of their own need none. It has the
+    /// adapters with these LIDs of the plan.
+    Replaced(usize, Option<Peer>, Vec<Lid>),
+}
 
 /// The worker's channel to the thread that supervises it. No method may block.
 pub trait Supervisor {
@@ -22,8 +35,8 @@ pub trait Supervisor {
     /// Sends a heartbeat.
     fn beat(&self, beat: Beat);
 
-    /// The next change of the clock, in FIFO order. Called once a turn, before the clock is read.
-    fn clock_change(&self) -> Option<ClockChange> {
+    /// The next change, in FIFO order. Called once a turn, before the clock is read.
+    fn change(&self) -> Option<Change> {
         None
     }
 
@@ -62,6 +75,8 @@ pub struct Assignment {
     pub processes: usize,
     /// Fabric time.
     pub clock: Clock,
+    /// When the devices begin: fabric zero, or later for a process that takes the place of another.
+    pub begin: Instant,
     /// When to stop and what to measure.
     pub plan: RecordingPlan,
     /// The process's devices, in the order of their nodes.

@@ -6,7 +6,9 @@
 //! does is lateness and counts as such: each frame that it handles too late, and once the span itself. Without stamps the
 //! arrivals in that span have wrong instants, which no lateness shows, so the run does not count.
 
+use super::assignment::Change;
 use super::{Supervisor, Worker};
+use crate::clock::ClockChange;
 use proto::units::Instant;
 use serde::{Deserialize, Serialize};
 
@@ -27,16 +29,24 @@ impl Worker {
         self.clock_read
     }
 
-    /// Takes changes of the clock to heart before it is read, so that a worker that slept has not acted by the old one.
+    /// Applies changes before the clock is read, so that a worker that slept has not acted by the old one.
     pub(super) fn learn_changes(&mut self, supervisor: &impl Supervisor) {
-        while let Some(change) = supervisor.clock_change() {
-            self.changes.learned += 1;
-            if self.clock_read > change.at {
-                self.count_late_change(change.at);
+        while let Some(change) = supervisor.change() {
+            match change {
+                Change::Clock(change) => self.change_clock(change),
+                Change::Gone(process) => self.part_from(process),
+                Change::Replaced(process, peer, adapters) => self.meet(process, peer, &adapters),
             }
-            self.run.clock.change(change);
-            self.run.exchange.change_clock(change);
         }
+    }
+
+    fn change_clock(&mut self, change: ClockChange) {
+        self.changes.learned += 1;
+        if self.clock_read > change.at {
+            self.count_late_change(change.at);
+        }
+        self.run.clock.change(change);
+        self.run.exchange.change_clock(change);
     }
 
     /// The worker has acted by a clock that was not in force from `since` until now.

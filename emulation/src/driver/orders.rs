@@ -177,7 +177,7 @@ impl Worker {
 
     /// Advances to the present, at most to the next step. A timer that an order sets would otherwise count from the last
     /// step, which may be long ago.
-    fn present(&mut self) -> Instant {
+    pub(super) fn present(&mut self) -> Instant {
         self.now = self.now.max(self.run.clock.now().min(self.next_instant()));
         self.now
     }
@@ -214,6 +214,7 @@ impl Worker {
             unsent: self.run.exchange.unsent(),
             rejected: self.run.exchange.rejected(),
             cpu_ns: crate::clock::process_cpu_ns(),
+            peers_changed: self.peers_changed,
             recent: Recent::default(),
         }
     }

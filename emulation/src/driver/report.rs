@@ -33,6 +33,9 @@ pub struct Beat {
     pub rejected: Rejected,
     /// CPU time of the process, in nanoseconds.
     pub cpu_ns: u64,
+    /// Processes that have ended or taken the place of others, as far as the worker has learned.
+    #[serde(default)]
+    pub peers_changed: u64,
     /// Lateness since the heartbeat before.
     #[serde(default)]
     pub recent: Recent,

@@ -149,6 +149,7 @@ impl Lab {
                 process,
                 processes: 2,
                 clock: clock.clone(),
+                begin: Instant::ZERO,
                 recorder: Recorder::new(plan.clone(), &self.wiring, nodes.collect()),
                 plan,
                 devices: own.map(|((ports, send), _)| Toy::boxed(ports, send, &log)).collect(),

@@ -154,6 +154,27 @@ impl ChannelAdapter {
         }
     }
 
+    /// The peer has started again, and its queue pairs know nothing: those to it begin anew, too.
+    pub fn reset_peer(&mut self, peer: Lid, now: Instant) {
+        let indexes: Vec<u32> = self.connections.with(peer).collect();
+        for index in indexes {
+            for lane in &mut self.lanes {
+                lane.control.retain(|frame| frame.queue_pair != index);
+            }
+            let pair = &self.queue_pairs[index as usize];
+            let queue = pair.receive_queue.as_ref().map(|queue| {
+                let received = queue.received.clone();
+                Box::new(ReceiveQueue { received, ..self.new_receive_queue(pair) })
+            });
+            let pair = &mut self.queue_pairs[index as usize];
+            pair.receive_queue = queue;
+            pair.requester.restart();
+            pair.retransmit.clear();
+            pair.receiver_ready.clear();
+            self.reschedule(index, now, now);
+        }
+    }
+
     fn new_receive_queue(&self, pair: &QueuePair) -> ReceiveQueue {
         let ChannelAdapter { config, wire, .. } = self;
         let QueuePair { class, peer, tx_flow, .. } = *pair;

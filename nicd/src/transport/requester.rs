@@ -283,6 +283,16 @@ impl Requester {
         Withdrawn { messages, octets }
     }
 
+    /// The peer starts again: messages that it has not acknowledged as a whole are sent again, from the first PSN on.
+    pub fn restart(&mut self) {
+        let sent = self.offset(self.newest_psn);
+        (self.front_psn, self.unacknowledged) = Default::default();
+        self.newest_psn = self.front_psn.plus(sent);
+        self.seek(self.front_psn);
+        (self.retries, self.rnr_retries) = (0, 0);
+        self.state = State::Open;
+    }
+
     /// Withdraws the messages of traffic item `item` of which no packet has been sent.
     pub fn withdraw(&mut self, item: u16) -> Withdrawn {
         let (first, packet) = self.locate(self.newest_psn);

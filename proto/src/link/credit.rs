@@ -393,8 +393,7 @@ impl CreditFlow {
         }
         let dead = self.is_watched() && self.lanes.iter().any(|lane| lane.watchdog <= now);
         if dead {
-            self.lose_peer();
-            self.restart(now);
+            self.break_off(now);
         }
         for lane in &mut self.lanes {
             if lane.announce_by <= now {
@@ -404,6 +403,12 @@ impl CreditFlow {
         }
         self.schedule();
         dead
+    }
+
+    /// The peer is gone: the link trains until it is back.
+    pub fn break_off(&mut self, now: Instant) {
+        self.lose_peer();
+        self.restart(now);
     }
 
     fn schedule(&mut self) {

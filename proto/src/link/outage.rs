@@ -25,18 +25,20 @@ pub struct Outage {
 pub struct Outages {
     /// Begins and ends that are still to come, the next one last.
     edges: Vec<Instant>,
+    /// The other end is gone, whatever the schedule says.
+    pub is_severed: bool,
 }
 
 impl Outages {
     /// Outages in ascending order without overlap; the link is up before the first.
     pub fn new(all: &[Outage]) -> Outages {
         let edges = all.iter().rev().flat_map(|outage| [outage.to, outage.from]);
-        Outages { edges: edges.collect() }
+        Outages { edges: edges.collect(), is_severed: false }
     }
 
     /// Whether the link is down.
     pub fn is_down(&self) -> bool {
-        self.edges.len() % 2 == 1
+        self.is_severed || self.edges.len() % 2 == 1
     }
 
     /// When the link goes down or comes up next.

@@ -252,6 +252,16 @@ impl LinkPort {
         self.state.counters_mut(lane)
     }
 
+    /// The other end of the link is gone, or back. Until it is back, data wait and what arrives is dropped; flow control
+    /// then begins anew. An InfiniBand link comes back by its own training.
+    pub fn set_link(&mut self, is_up: bool, now: Instant, log: &mut EventLog) {
+        match &mut self.flow {
+            FlowControl::Credit(credit) if !is_up => credit.flow.break_off(now),
+            FlowControl::Credit(_) => {}
+            FlowControl::Pause(pause) => pause.sever(!is_up, &mut self.state, now, log),
+        }
+    }
+
     /// Sends no faster than `rate`, from the next frame on. All that was planned for the line's own rate
     /// stays. Returns false if `rate` is above that rate.
     pub fn slow_down(&mut self, rate: BitRate) -> bool {

@@ -118,6 +118,7 @@ fn assignment(clock: Clock, socket: DatagramSocket, peers: Vec<Peer>) -> Assignm
         process: 0,
         processes: 1,
         clock,
+        begin: Instant::ZERO,
         recorder: Recorder::new(plan.clone(), &wiring, vec![2]),
         plan,
         devices: vec![Box::new(Switch::new(switch()).expect("the configuration is valid"))],

@@ -37,6 +37,7 @@ impl DataPlane {
                 process,
                 processes,
                 clock,
+                begin: start.begin,
                 plan,
                 devices,
                 lines,

@@ -197,6 +197,22 @@ impl PortSockets {
         });
     }
 
+    /// Forgets what waits for a process. Returns what its cables have taken.
+    pub fn forget(&mut self, process: usize, pool: &mut FramePool) -> FrameTally {
+        let PortSockets { ports, active, .. } = self;
+        let mut taken = FrameTally::default();
+        for (place, port) in ports.iter_mut().enumerate() {
+            if port.out.to != Destination::Process(process) {
+                continue;
+            }
+            taken = taken.plus(std::mem::take(&mut port.sent));
+            port.next_sequence = 0;
+            port.queue.drain(..).for_each(|waiting| pool.recycle(waiting.frame));
+            active.retain(|other| *other != place);
+        }
+        taken
+    }
+
     /// Whether an interface did not accept all frames.
     pub fn waiting(&self) -> bool {
         !self.active.is_empty()

@@ -35,9 +35,25 @@ impl PauseControl {
         log: &mut EventLog,
     ) {
         while let Some(at) = self.outages.poll_edge(now) {
-            self.flow.forget(at);
-            state.end_holds(ALL, at, log);
+            self.forget_pauses(state, at, log);
         }
+    }
+
+    /// The other end of the link is gone, or back.
+    pub(super) fn sever(
+        &mut self,
+        is_severed: bool,
+        state: &mut PortState,
+        now: Instant,
+        log: &mut EventLog,
+    ) {
+        self.outages.is_severed = is_severed;
+        self.forget_pauses(state, now, log);
+    }
+
+    fn forget_pauses(&mut self, state: &mut PortState, at: Instant, log: &mut EventLog) {
+        self.flow.forget(at);
+        state.end_holds(ALL, at, log);
     }
 }
 

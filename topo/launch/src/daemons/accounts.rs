@@ -1,6 +1,6 @@
 //! Sums over the accounts of all processes: frames on cables, and what sockets refused.
 
-use emulation::cable::exchange::ExchangeReport;
+use emulation::cable::exchange::{Ended, ExchangeReport};
 use emulation::cable::impairment::Injected;
 use emulation::cable::reconcile::reconcile;
 use emulation::driver::InFlight;
@@ -20,6 +20,13 @@ pub(crate) fn on_cables<'a>(
     let lost = if goes_on { missing.noticed.min(absent) } else { absent };
     cables.dropped.add(DropReason::Transport, lost);
     cables.under_way += absent - lost;
+    let (taken, given) = parts.clone().fold((0, 0), |(taken, given), (.., exchange)| {
+        let Ended { taken: more_taken, given: more_given } = exchange.ended;
+        (taken + more_taken.end_to_end, given + more_given.end_to_end)
+    });
+    // What a process that has ended had taken and not passed on is lost; what it had made itself, it has injected.
+    cables.dropped.add(DropReason::Restart, taken.saturating_sub(given));
+    cables.duplicated += given.saturating_sub(taken);
     for (in_flight, injected, exchange) in parts {
         cables.under_way += in_flight.on_the_line.plus(in_flight.on_cables).end_to_end;
         cables.duplicated += injected.duplicated.end_to_end;

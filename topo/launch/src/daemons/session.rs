@@ -1,5 +1,6 @@
 //! A session with the daemons of a run, from their hello to their report.
 
+mod replacing;
 mod stretching;
 
 use super::configuration::{daemon_config, write_config, write_feed};
@@ -22,6 +23,7 @@ use scenario::run::Pace;
 use std::io;
 use std::num::NonZeroU64;
 use std::time::Duration;
+use replacing::{Restarting, is_replaceable};
 use stretching::Stretching;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
@@ -46,6 +48,8 @@ pub struct Session {
     pub cabling: Cabling,
     daemons: Vec<Daemon>,
     events: UnboundedReceiver<(usize, DaemonEvent)>,
+    /// How a daemon is started again; none if the end of one is the end of the run.
+    restarting: Option<Restarting>,
     /// What the daemons sent, by process.
     received: Vec<Received>,
     /// Bins that have ended since the last progress.
@@ -65,6 +69,27 @@ struct Received {
     report: Option<Box<Report>>,
     /// It missed a heartbeat.
     missed: bool,
+    /// The pipe has ended.
+    has_ended: bool,
+    /// It has ended too often and is not replaced any more.
+    is_given_up: bool,
+    /// Changes of its peers that it has been sent.
+    peers_changed: u64,
+}
+
+impl Received {
+    fn nothing() -> Received {
+        Received {
+            last: Stopwatch::start(),
+            hello: None,
+            beat: None,
+            report: None,
+            missed: false,
+            has_ended: false,
+            is_given_up: false,
+            peers_changed: 0,
+        }
+    }
 }
 
 /// A run that has begun.
@@ -91,14 +116,18 @@ impl Session {
         let (sender, events) = unbounded_channel();
         let count = hosting.kinds.len() - usize::from(address.is_some());
         let mut daemons = Vec::with_capacity(count);
+        let mut files = Vec::with_capacity(count);
         for (process, kind) in hosting.kinds.iter().enumerate().take(count) {
             let config = daemon_config(job, &hosting, &cabling, process, feed.as_deref())?;
             let admin = admin(process);
             let file = write_config(job, &DaemonConfig { receive_buffer, admin, ..config })?;
             let daemon = Daemon::start(*kind, process, &file, &environment, sender.clone());
             daemons.push(daemon.or_host(format!("cannot start process {process}"))?);
+            files.push(is_replaceable(job, &hosting, process).then_some(file));
         }
-        Ok(Session::new(hosting, cabling, daemons, events))
+        let restarting = Restarting { files, environment, sender, fallen: Vec::new() };
+        let session = Session::new(hosting, cabling, daemons, events);
+        Ok(Session { restarting: (job.lab.plan.stop == Instant::NEVER).then_some(restarting), ..session })
     }
 
     /// A session with daemons that run already.
@@ -108,16 +137,9 @@ impl Session {
         daemons: Vec<Daemon>,
         events: UnboundedReceiver<(usize, DaemonEvent)>,
     ) -> Session {
-        let nothing = |_: &Daemon| Received {
-            last: Stopwatch::start(),
-            hello: None,
-            beat: None,
-            report: None,
-            missed: false,
-        };
-        let received = daemons.iter().map(nothing).collect();
-        let (bins, stretching, awake) = (Vec::new(), None, None);
-        Session { hosting, cabling, daemons, events, received, bins, stretching, awake }
+        let received = daemons.iter().map(|_| Received::nothing()).collect();
+        let (restarting, bins, stretching, awake) = Default::default();
+        Session { hosting, cabling, daemons, events, restarting, received, bins, stretching, awake }
     }
 
     /// Uses the session, then ends all daemons in any case.
@@ -150,8 +172,8 @@ impl Session {
         let secret = secret.map(Secret::new);
         for (daemon, received) in self.daemons.iter_mut().zip(&mut self.received) {
             let origin_ns = origin_ns.saturating_add_signed(daemon.clock_ahead_ns);
-            let start =
-                ToDaemon::Start { epoch, origin_ns, dilation, peers: peers.clone(), secret };
+            let (peers, begin) = (peers.clone(), Instant::ZERO);
+            let start = ToDaemon::Start { epoch, origin_ns, dilation, peers, begin, secret };
             let lost = LaunchError::died(daemon.name.as_str()).caused::<io::Error>();
             daemon.send(&start).await.map_err(lost)?;
             received.last = Stopwatch::start();
@@ -237,7 +259,10 @@ impl Session {
 
     /// The daemons that have said nothing for long, unless messages wait here.
     pub fn silent(&self) -> Vec<usize> {
-        let silent = |process: &usize| self.received[*process].last.seconds() > SILENCE_MAX_S;
+        let silent = |process: &usize| {
+            let from = &self.received[*process];
+            !from.is_given_up && from.last.seconds() > SILENCE_MAX_S
+        };
         (0..self.received.len())
             .filter(|process| self.events.is_empty() && silent(process))
             .collect()
@@ -276,8 +301,9 @@ impl Session {
             let _ = daemon.send(&ToDaemon::Stop).await;
         }
         let stopwatch = Stopwatch::start();
-        while self.received.iter().any(|from| from.report.is_none()) {
-            if self.handle_message().await.is_err() || stopwatch.seconds() > STOPS_WITHIN_S {
+        while self.received.iter().any(|from| from.report.is_none() && !from.is_given_up) {
+            let fails = self.handle_message().await.is_err() || self.fallen().is_some();
+            if fails || stopwatch.seconds() > STOPS_WITHIN_S {
                 return None;
             }
         }
@@ -300,30 +326,36 @@ impl Session {
         let Ok(Some((process, event))) = received else { return Ok(()) };
         let (daemon, from) = (&mut self.daemons[process], &mut self.received[process]);
         from.last = Stopwatch::start();
-        let name = &daemon.name;
-        match event {
-            DaemonEvent::Message(ToLauncher::Hello(hello)) => from.hello = Some(hello),
-            DaemonEvent::Message(ToLauncher::Beat(beat)) => {
+        from.has_ended |= matches!(event, DaemonEvent::Ended);
+        let how = match event {
+            DaemonEvent::Message(ToLauncher::Fatal { message }) => format!(": {message}"),
+            DaemonEvent::Message(message) => {
+                self.keep(process, message);
+                return Ok(());
+            }
+            DaemonEvent::Malformed(reason) => format!(" sent a malformed message: {reason}"),
+            DaemonEvent::Ended if from.report.is_some() => return Ok(()),
+            DaemonEvent::Ended => format!(" ended before its report: {}", daemon.wait().await),
+        };
+        let failure = format!("{}{how}", daemon.name);
+        if self.replaces(process) {
+            self.note_fallen(process, failure);
+            return Ok(());
+        }
+        Err(LaunchError::died(failure))
+    }
+
+    fn keep(&mut self, process: usize, message: ToLauncher) {
+        let from = &mut self.received[process];
+        match message {
+            ToLauncher::Hello(hello) => from.hello = Some(hello),
+            ToLauncher::Beat(beat) => {
                 self.stretching.iter_mut().for_each(|stretching| stretching.heard(&beat.recent));
                 from.beat = Some(*beat);
             }
-            DaemonEvent::Message(ToLauncher::Bin(bin)) => self.bins.push(*bin),
-            DaemonEvent::Message(ToLauncher::Report(report)) => from.report = Some(report),
-            DaemonEvent::Message(ToLauncher::Fatal { message }) => {
-                return Err(LaunchError::died(format!("{name}: {message}")));
-            }
-            DaemonEvent::Malformed(reason) => {
-                return Err(LaunchError::died(format!(
-                    "{name} sent a malformed message: {reason}"
-                )));
-            }
-            DaemonEvent::Ended if from.report.is_some() => {}
-            DaemonEvent::Ended => {
-                let how = daemon.wait().await;
-                let name = &daemon.name;
-                return Err(LaunchError::died(format!("{name} ended before its report: {how}")));
-            }
+            ToLauncher::Bin(bin) => self.bins.push(*bin),
+            ToLauncher::Report(report) => from.report = Some(report),
+            ToLauncher::Fatal { .. } => {}
         }
-        Ok(())
     }
 }

@@ -70,7 +70,7 @@ impl ClientError {
 /// # Errors
 /// If one does not answer.
 pub fn status(record: &LabRecord) -> Result<Vec<Status>, ClientError> {
-    let daemons = record.daemons.iter().filter(|daemon| !daemon.is_silent);
+    let daemons = record.running().filter(|daemon| !daemon.is_silent);
     daemons.map(|daemon| json(daemon, Method::GET, "/status", &())).collect()
 }
 
@@ -122,7 +122,7 @@ fn accounts(record: &LabRecord, at_ps: u64) -> Result<Option<Vec<Account>>, Clie
     let ask = |daemon| json::<Option<Account>>(daemon, Method::GET, &path, &());
     // Each answers when the instant has passed.
     let answers: Result<Vec<_>, _> = std::thread::scope(|scope| {
-        let asked = record.daemons.iter().map(|daemon| scope.spawn(move || ask(daemon)));
+        let asked = record.running().map(|daemon| scope.spawn(move || ask(daemon)));
         let asked: Vec<_> = asked.collect();
         asked.into_iter().map(|thread| thread.join().expect("a request does not panic")).collect()
     });
@@ -253,7 +253,7 @@ pub fn metrics(record: &LabRecord) -> Result<Vec<String>, ClientError> {
         let octets = exchange(&daemon.socket, Method::GET, "/metrics", &())?;
         String::from_utf8(octets.into()).map_err(|error| silent(&daemon.socket, error.into()))
     };
-    record.daemons.iter().map(page).collect()
+    record.running().map(page).collect()
 }
 
 /// The daemon that hosts the node of `port`.
@@ -317,7 +317,7 @@ fn all<T: DeserializeOwned>(
     path: &str,
     body: &impl Serialize,
 ) -> Result<Vec<T>, ClientError> {
-    record.daemons.iter().map(|daemon| json(daemon, method.clone(), path, body)).collect()
+    record.running().map(|daemon| json(daemon, method.clone(), path, body)).collect()
 }
 
 /// The answer of a daemon; one without content is `null`.

@@ -166,6 +166,11 @@ impl LabRecord {
             .is_ok_and(|named| named.owner == self.owner && named.starter == self.starter)
     }
 
+    /// Its daemons, but those that have ended too often.
+    pub fn running(&self) -> impl Iterator<Item = &DaemonRecord> {
+        self.daemons.iter().filter(|daemon| !daemon.is_given_up)
+    }
+
     /// Whether it runs or starts.
     pub fn is_alive(&self) -> bool {
         self.owner.is_alive()

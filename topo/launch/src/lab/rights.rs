@@ -27,7 +27,7 @@ pub struct ThreadRights {
 
 /// The rights of all threads of the keeper and the daemons of a lab. A process that has ended is left out.
 pub fn of(record: &LabRecord) -> Vec<ThreadRights> {
-    let daemons = record.daemons.iter().map(|daemon| {
+    let daemons = record.running().map(|daemon| {
         let nodes = match daemon.nodes.as_slice() {
             [only] => only.clone(),
             [first, .., last] => format!("{first} to {last}"),

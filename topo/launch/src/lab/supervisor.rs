@@ -6,7 +6,7 @@ use super::folder::{
     AttachedRecord, LabRecord, LinkRecord, READ_TOKEN, RUN, SCENARIO, Stage, TOKEN,
 };
 use crate::daemons::Cabling;
-use crate::daemons::persistent::{LabEvent, run_until_stopped};
+use crate::daemons::persistent::{DaemonRecord, LabEvent, run_until_stopped};
 use crate::error::OrHost;
 use crate::hosts::Hosts;
 use crate::owner::{ProcessIdentity, private};
@@ -105,6 +105,7 @@ fn run_lab(folder: &Path, record: &mut LabRecord) -> Result<(), LaunchError> {
                 record.write(folder).or_host("cannot write the journal")?;
                 tell(&StartMessage::Up)?;
             }
+            LabEvent::Ended(process, how, new) => note_replaced(process, &how, new, folder, record),
             LabEvent::Turn { silent } => {
                 check_owner(&mut looked, folder, record)?;
                 note_silent(&silent, folder, record);
@@ -172,6 +173,30 @@ fn note_silent(silent: &[usize], folder: &Path, record: &mut LabRecord) {
         // The user may have removed the folder.
         let _ = record.write(folder);
     }
+}
+
+/// Notes in the log and in the journal that a daemon has ended, and which has taken its place.
+fn note_replaced(
+    process: usize,
+    how: &str,
+    new: Option<DaemonRecord>,
+    folder: &Path,
+    record: &mut LabRecord,
+) {
+    let daemon = &mut record.daemons[process];
+    let nodes = daemon.nodes.join(", ");
+    match new {
+        Some(new) => {
+            eprintln!("{how}; process {process} is {} now ({nodes})", new.pid);
+            *daemon = DaemonRecord { restarts: daemon.restarts + 1, ..new };
+        }
+        None => {
+            eprintln!("{how}; process {process} ended too often and stays away ({nodes})");
+            daemon.is_given_up = true;
+        }
+    }
+    // The user may have removed the folder.
+    let _ = record.write(folder);
 }
 
 /// Notes in the log and in the journal which hosts have ended.

@@ -151,6 +151,8 @@ mod tests {
             kind,
             nodes: nodes.iter().map(|node| (*node).to_owned()).collect(),
             is_silent: false,
+            restarts: 0,
+            is_given_up: false,
             socket: "s".into(),
             address: None,
             clients: None,

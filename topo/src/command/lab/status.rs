@@ -5,6 +5,7 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::terminal;
 use crate::terminal::lab::{HostLine, LabLine, labs};
 use launch::lab::balance::Balance;
+use launch::lab::folder::DaemonRecord;
 use launch::lab::{LabRecord, Stage, client, rights};
 use std::collections::BTreeMap;
 
@@ -92,13 +93,17 @@ fn line(record: &LabRecord) -> LabLine {
         (Stage::Ended(reason), _) => format!("ended: {reason}"),
         (_, false) => "ended: its supervisor was killed".to_owned(),
     };
-    let silent = record.daemons.iter().filter(|daemon| daemon.is_silent);
-    let silent: Vec<&str> =
-        silent.flat_map(|daemon| &daemon.nodes).map(String::as_str).take(SHOWN).collect();
+    let nodes = |is_so: fn(&DaemonRecord) -> bool| -> Vec<&str> {
+        let daemons = record.daemons.iter().filter(|daemon| is_so(daemon));
+        daemons.flat_map(|daemon| &daemon.nodes).map(String::as_str).take(SHOWN).collect()
+    };
+    let silent = nodes(|daemon| daemon.is_silent);
+    let given_up = nodes(|daemon| daemon.is_given_up);
     let is_up = state == "up";
     let daemons = if is_up { client::status(record).unwrap_or_default() } else { vec![] };
     let state = match is_up {
         true if !silent.is_empty() => format!("silent: {}", silent.join(", ")),
+        true if !given_up.is_empty() => format!("without {}", given_up.join(", ")),
         true if daemons.is_empty() => "does not answer".to_owned(),
         _ => state,
     };
