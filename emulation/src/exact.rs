@@ -34,7 +34,7 @@ use crate::cable::lines::{Destination, Lines, Outgoing};
 use crate::clock::{monotonic_ns, process_cpu_ns};
 use crate::driver::orders::{DeviceSnapshot, Order};
 use crate::driver::{Beat, ClockChanges, FedFrame, InFlight, Report, Supervisor};
-use crate::fidelity::{Lateness, Recent};
+use crate::fidelity::Lateness;
 use crate::inputs::DeviceInputs;
 use crate::observer::Observer;
 use crate::recorder::{Recorder, RecordingPlan};
@@ -324,13 +324,9 @@ impl ExactWorker {
         Beat {
             at: self.position,
             departures: self.departures,
-            late_p99_thousandths: None,
-            late_max_thousandths: 0,
-            lost: 0,
-            unsent: 0,
             rejected: self.mesh.report().rejected,
             cpu_ns: process_cpu_ns(),
-            recent: Recent::default(),
+            ..Beat::default()
         }
     }
 

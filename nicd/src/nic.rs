@@ -19,7 +19,7 @@ use proto::counters::{Balance, BinReading, DeviceReading, DropReason};
 use proto::device::{Control, Departure, Depth, Device, Instrumented, ManagementDatagram};
 use proto::events::{DeviceEvent, EventLog};
 use proto::frame::{Frame, FrameHeaders, FrameKind, FramePool};
-use proto::ids::{PortNumber, VirtualLane};
+use proto::ids::{Lid, PortNumber, VirtualLane};
 use proto::link::credit::LinkState;
 use proto::link::port::{Arrival, LinkPort, Transmission};
 use proto::units::{BitRate, Bytes, Instant};

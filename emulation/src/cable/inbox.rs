@@ -161,7 +161,7 @@ impl Inbox {
         lines: impl Iterator<Item = usize>,
     ) -> Vec<(usize, FrameTally)> {
         self.peers.retain(|_, other| *other != process);
-        let brought = |line| (line, std::mem::take(&mut self.states[line]).counts.received);
+        let brought = |line: usize| (line, std::mem::take(&mut self.states[line]).counts.received);
         lines.map(brought).collect()
     }
 

@@ -138,4 +138,18 @@ mod tests {
         assert_eq!(tags, [3, 4, 2, 1, 0]);
         assert_eq!(flights.next_at(), Instant::NEVER);
     }
+
+    #[test]
+    fn frames_that_are_removed_leave_the_others_in_order() {
+        let mut flights = Flights::default();
+        for at in [5, 3, 9, 1, 7, 2] {
+            let frame = Frame::intact(FrameKind::Ethernet, BytesMut::new());
+            flights.push(Instant::from_ps(at), at as usize % 2, PortNumber::from_index(0), frame);
+        }
+        let mut removed = 0;
+        flights.remove(|flight| flight.device == 0, |_| removed += 1);
+        assert_eq!(removed, 1);
+        let left: Vec<u64> = std::iter::from_fn(|| Some(flights.pop()?.at.as_ps())).collect();
+        assert_eq!(left, [1, 3, 5, 7, 9]);
+    }
 }

@@ -123,7 +123,7 @@ impl Encapsulation {
     }
 
     /// Resequencing, if it is configured.
-    pub(crate) fn resequence(&self) -> Option<ResequenceConfig> {
+    pub fn resequence(&self) -> Option<ResequenceConfig> {
         self.roce()?.resequence
     }
 }

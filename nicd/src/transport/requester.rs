@@ -285,7 +285,8 @@ impl Requester {
 
     /// The peer starts again: messages that it has not acknowledged as a whole are sent again, from the first PSN on.
     pub fn restart(&mut self) {
-        let sent = self.offset(self.newest_psn);
+        // Packets of messages that are left; the error state leaves none.
+        let sent = if self.messages.is_empty() { 0 } else { self.offset(self.newest_psn) };
         (self.front_psn, self.unacknowledged) = Default::default();
         self.newest_psn = self.front_psn.plus(sent);
         self.seek(self.front_psn);

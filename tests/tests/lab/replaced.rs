@@ -1,4 +1,4 @@
-//! Switch daemons that end or hang in a lab: each is replaced, its neighbours go on, and the balance closes.
+//! Daemons that end or hang in a lab: each is replaced, its neighbours go on, and the balance closes.
 
 use super::is_alive;
 use super::laboratory::{alone, eventually, in_repository};
@@ -8,51 +8,69 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 
-/// The processes with switches, as the journal has them.
-fn switches(place: &Place) -> Vec<Value> {
+/// The processes with nodes of this kind, as the journal has them.
+fn daemons(place: &Place, kind: &str) -> Vec<Value> {
     let status = place.json(&["status", "--json"]);
     let all = status["one"]["processes"].as_array().expect("a list").clone();
-    all.into_iter().filter(|daemon| daemon["kind"] == "switch").collect()
+    all.into_iter().filter(|daemon| daemon["kind"] == kind).collect()
 }
 
 fn pid(daemon: &Value) -> Pid {
     Pid::from_raw(daemon["pid"].as_u64().expect("a number") as i32)
 }
 
-fn send(signal: Signal, daemon: &Value) {
-    kill(pid(daemon), signal).expect("the test may signal the process");
+/// Sends a signal to the first process with nodes of this kind.
+fn send(place: &Place, kind: &str, signal: Signal) {
+    kill(pid(&daemons(place, kind)[0]), signal).expect("the test may signal the process");
 }
 
-/// Waits until the first switch daemon has been replaced for the `time`th time, and NICs send and receive again.
-fn await_replaced(place: &Place, time: u64) {
+/// Frames that the port has sent and received.
+fn frames(place: &Place, port: &str) -> [u64; 2] {
+    let shown = place.json(&["show", "link", port, "--json"]);
+    let lanes = shown["lanes"].as_array().expect("lanes").clone();
+    ["tx_frames", "rx_frames"].map(|of| lanes.iter().filter_map(|lane| lane[of].as_u64()).sum())
+}
+
+/// Waits until the first process of this kind has been replaced for the `time`th time, and every NIC sends and receives
+/// again.
+fn await_replaced(place: &Place, kind: &str, time: u64) {
+    let logs = || place.good(&["logs", "one"]);
     let replaced = || {
-        let now = &switches(place)[0];
+        let now = &daemons(place, kind)[0];
         now["restarts"] == time && is_alive(pid(now).as_raw() as u32)
     };
-    assert!(eventually(20.0, replaced), "{:?}\n{}", switches(place), place.good(&["logs", "one"]));
-    let before = place.total("one", "tx_frames");
-    let goes_on = || place.total("one", "tx_frames") > before + 200;
-    assert!(eventually(20.0, goes_on), "traffic goes on\n{}", place.good(&["logs", "one"]));
+    assert!(eventually(20.0, replaced), "{:?}\n{}", daemons(place, kind), logs());
+    for nic in daemons(place, "nic").iter().flat_map(|daemon| daemon["nodes"].as_array()).flatten() {
+        let port = format!("{}:1", nic.as_str().expect("a name"));
+        let before = frames(place, &port);
+        let goes_on = || {
+            let now = frames(place, &port);
+            now[0] > before[0] + 20 && now[1] > before[1] + 20
+        };
+        assert!(eventually(20.0, goes_on), "{port} goes on\n{}", logs());
+    }
 }
 
-/// Kills a switch daemon of a lab of `file`, and looks at the lab afterwards.
+/// Kills daemons of a lab of `file`, and looks at the lab afterwards.
 fn is_replaced(file: &str, words: &[&str]) {
     let place = Place::new();
     let path = in_repository(file).display().to_string();
     place.good(&[&["up", &path, "--name", "one"], words].concat());
     assert!(eventually(20.0, || place.total("one", "tx_frames") > 100), "traffic is running");
-    let killed = switches(&place).remove(0);
-    send(Signal::SIGKILL, &killed);
-    await_replaced(&place, 1);
-    assert_ne!(pid(&switches(&place)[0]), pid(&killed));
-    let balance = place.json(&["status", "--balance", "--json"]);
-    assert_eq!(balance["one"]["closes"], true, "{balance}");
+    for kind in ["switch", "nic"] {
+        let killed = daemons(&place, kind).remove(0);
+        send(&place, kind, Signal::SIGKILL);
+        await_replaced(&place, kind, 1);
+        assert_ne!(pid(&daemons(&place, kind)[0]), pid(&killed));
+        let balance = place.json(&["status", "--balance", "--json"]);
+        assert_eq!(balance["one"]["closes"], true, "{balance}");
+    }
     place.down("one");
     place.assert_empty();
 }
 
 #[test]
-fn a_killed_switch_daemon_is_replaced_and_every_frame_is_accounted_for() {
+fn a_killed_daemon_is_replaced_and_every_frame_is_accounted_for() {
     let _alone = alone();
     is_replaced(INFINIBAND, &["--backend", "udp", "--set", "run.placement=\"device\""]);
     is_replaced(ETHERNET, &["--backend", "udp", "--set", "run.carrier=\"unix\""]);
@@ -64,17 +82,17 @@ fn a_killed_switch_daemon_is_replaced_and_every_frame_is_accounted_for() {
 }
 
 #[test]
-fn a_switch_daemon_that_hangs_is_replaced_and_one_that_ends_five_times_is_given_up() {
+fn a_daemon_that_hangs_is_replaced_and_one_that_ends_five_times_is_given_up() {
     let _alone = alone();
     let place = Place::new();
     place.up(INFINIBAND, "one");
-    send(Signal::SIGSTOP, &switches(&place)[0]);
-    await_replaced(&place, 1);
+    send(&place, "switch", Signal::SIGSTOP);
+    await_replaced(&place, "switch", 1);
     for time in 2..=4 {
-        send(Signal::SIGKILL, &switches(&place)[0]);
-        await_replaced(&place, time);
+        send(&place, "switch", Signal::SIGKILL);
+        await_replaced(&place, "switch", time);
     }
-    send(Signal::SIGKILL, &switches(&place)[0]);
+    send(&place, "switch", Signal::SIGKILL);
     let state = || place.json(&["status", "--json"])["one"]["state"].to_string();
     assert!(eventually(10.0, || state().contains("without s0, s1")), "{}", state());
     let said = place.good(&["logs", "one"]);

@@ -49,6 +49,33 @@ fn an_acknowledgement_completes_every_message_it_covers_and_no_part_of_one() {
 }
 
 #[test]
+fn a_peer_that_starts_again_gets_all_unfinished_messages_from_the_first_psn_on() {
+    let mut requester = requester(&[2500, 1000, 1500]);
+    send(&mut requester, 5);
+    requester.on_acknowledge(psn(3), Syndrome::ACK);
+    requester.give_up();
+    requester.restart();
+    assert_eq!(requester.next_packet(), None, "the error state has withdrawn everything");
+    assert!(requester.post(message(1000, 0)));
+    assert!(requester.next_packet().unwrap().is_first_transmission);
+    let mut requester = self::requester(&[2500, 1000, 1500]);
+    send(&mut requester, 5);
+    requester.on_acknowledge(psn(2), Syndrome::ACK);
+    requester.restart();
+    let first = requester.next_packet().unwrap();
+    assert_eq!((first.psn, first.message.size), (psn(0), 1000));
+    let sent: Vec<bool> = (0..3)
+        .map(|_| {
+            let is_first = requester.next_packet().unwrap().is_first_transmission;
+            requester.on_transmit();
+            is_first
+        })
+        .collect();
+    assert_eq!(sent, [false, false, true], "two of these packets had been sent");
+    assert_eq!(requester.on_acknowledge(psn(2), Syndrome::ACK).completed, 2);
+}
+
+#[test]
 fn a_nak_goes_back_to_the_packet_it_names_whatever_its_message() {
     let mut requester = requester(&[2500, 1000, 1500]);
     send(&mut requester, 6);

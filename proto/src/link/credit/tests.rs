@@ -253,6 +253,19 @@ fn no_flow_control_for_400_000_symbols_retrains_both_ends() {
 }
 
 #[test]
+fn after_a_peer_that_is_gone_the_link_trains_with_the_one_that_comes() {
+    let (mut a, _) = trained(66);
+    a.on_transmit(LANE, FULL);
+    a.break_off(at(10));
+    assert_eq!((a.state(), a.may_transmit(LANE, FULL)), (LinkState::Initialize, false));
+    let (_, mut other) = trained(40);
+    other.break_off(at(20));
+    settle(&mut a, &mut other, at(20));
+    assert_eq!((a.state(), other.state()), (LinkState::Active, LinkState::Active));
+    assert_eq!(a.credits(LANE), 40, "what was sent to the other peer costs nothing");
+}
+
+#[test]
 fn unknown_operations_and_lanes_change_nothing() {
     let (mut a, _) = trained(66);
     let before = a.lanes[0].credit_limit;

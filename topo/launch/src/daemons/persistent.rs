@@ -159,8 +159,7 @@ async fn watch(
                 true => session.give_up(process).await.map(|()| None),
                 false => session.replace(job, process, begin).await,
             };
-            let new =
-                hello?.map(|hello| DaemonRecord::new(job, &session.hosting, process, &hello));
+            let new = hello?.map(|hello| DaemonRecord::new(job, &session.hosting, process, &hello));
             if is_too_often || new.is_some() {
                 notify(LabEvent::Ended(process, how, new))?;
             }

@@ -19,11 +19,11 @@ use emulation::exact::Secret;
 use emulation::recorder::snapshot::BinSnapshot;
 use emulation::timer;
 use proto::units::Instant;
+use replacing::{Restarting, is_replaceable};
 use scenario::run::Pace;
 use std::io;
 use std::num::NonZeroU64;
 use std::time::Duration;
-use replacing::{Restarting, is_replaceable};
 use stretching::Stretching;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
@@ -127,7 +127,10 @@ impl Session {
         }
         let restarting = Restarting { files, environment, sender, fallen: Vec::new() };
         let session = Session::new(hosting, cabling, daemons, events);
-        Ok(Session { restarting: (job.lab.plan.stop == Instant::NEVER).then_some(restarting), ..session })
+        Ok(Session {
+            restarting: (job.lab.plan.stop == Instant::NEVER).then_some(restarting),
+            ..session
+        })
     }
 
     /// A session with daemons that run already.

@@ -76,6 +76,21 @@ fn pfc_09_a_pause_ends_by_itself_to_the_picosecond() {
 }
 
 #[test]
+fn while_its_peer_is_gone_a_port_sends_nothing_and_then_no_pause_is_left() {
+    let mut pair = backlogged(1 << 3, 100);
+    pair.run_until(ns(10 * SIZE));
+    pair.hear(0, from_peer(&pfc(1 << 3, 0xffff)));
+    let before = pair.sources[0].sent.len();
+    pair.ports[0].set_link(false, pair.now, &mut pair.log);
+    pair.run_until(ns(50 * SIZE));
+    assert_eq!(pair.sources[0].sent.len(), before);
+    pair.ports[0].set_link(true, pair.now, &mut pair.log);
+    pair.hear(0, from_peer(&pfc(0, 0)));
+    pair.run_until(ns(200 * SIZE));
+    assert_eq!(pair.sources[0].sent.len(), 100);
+}
+
+#[test]
 fn pfc_06_a_priority_that_is_not_obeyed_is_counted_and_goes_on() {
     let config = PauseConfig { obeyed: 1 << 3, ..pause_config() };
     let mut pair = Pair::new([config, pause_config()]);

@@ -48,7 +48,8 @@ pub(super) fn is_replaceable(job: &Job<'_>, hosting: &Hosting, process: usize) -
     adapters(job, hosting, process).all(|node| {
         let nic = &job.lab.nics[node];
         let is_free = |item: &TrafficConfig| !matches!(item.to, Target::Script(_));
-        let has_host = job.lab.fabric.wiring.attached.iter().any(|attached| attached.at.node == node);
+        let has_host =
+            job.lab.fabric.wiring.attached.iter().any(|attached| attached.at.node == node);
         !has_host && nic.wire.resequence().is_none() && nic.traffic.iter().all(is_free)
     })
 }
@@ -152,7 +153,9 @@ impl Session {
             self.next().await?;
             if stopwatch.seconds() > PARTS_WITHIN_S {
                 let name = &self.daemons[process].name;
-                return Err(LaunchError::died(format!("not all daemons have learned that {name} has ended")));
+                return Err(LaunchError::died(format!(
+                    "not all daemons have learned that {name} has ended"
+                )));
             }
         }
         Ok(())
