@@ -44,6 +44,9 @@ use std::os::unix::net::UnixStream;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
+/// Adapters whose messages wait for each other.
+const TRACE: &str = "topo/scenarios/ar/cg-linear-ar.toml";
+
 fn is_alive(process: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     !stat.is_empty() && !stat.contains(") Z ")
@@ -166,9 +169,9 @@ fn the_next_command_removes_what_a_killed_command_left() {
     );
     let status = place.run(&["status"]);
     assert_eq!(status.status.code(), Some(5), "exit code 5 reports a dead lab");
-    place.up(INFINIBAND, "one");
+    place.up(TRACE, "one");
     let processes = place.processes("one");
-    // The death of a daemon of NICs ends its lab, and `status` reports it until `down`.
+    // The death of a daemon on whose state others rely ends its lab, and `status` reports it until `down`.
     kill(Pid::from_raw(processes[0] as i32), Signal::SIGKILL)
         .expect("the test may signal the process");
     assert!(eventually(10.0, || state(&place).contains("ended before its report")));

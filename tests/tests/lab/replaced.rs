@@ -7,6 +7,7 @@ use emulation::cable::namespace::Namespace;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// The processes with nodes of this kind, as the journal has them.
 fn daemons(place: &Place, kind: &str) -> Vec<Value> {
@@ -24,14 +25,19 @@ fn send(place: &Place, kind: &str, signal: Signal) {
     kill(pid(&daemons(place, kind)[0]), signal).expect("the test may signal the process");
 }
 
-/// Frames that the port has sent and received.
-fn frames(place: &Place, port: &str) -> [u64; 2] {
-    let shown = place.json(&["show", "link", port, "--json"]);
-    let lanes = shown["lanes"].as_array().expect("lanes").clone();
-    ["tx_frames", "rx_frames"].map(|of| lanes.iter().filter_map(|lane| lane[of].as_u64()).sum())
+/// By flow, the messages that its sender knows to be complete.
+fn completed(place: &Place) -> BTreeMap<[u64; 2], u64> {
+    let shown = place.json(&["show", "flows", "--json", "--lab", "one"]);
+    let flows =
+        shown["nodes"].as_array().expect("nodes").iter().flat_map(|node| node["flows"].as_array());
+    let number = |flow: &Value, key: &str| flow[key].as_u64().expect("a number");
+    let line = |flow: &Value| {
+        (["source", "destination"].map(|key| number(flow, key)), number(flow, "completed"))
+    };
+    flows.flatten().map(line).collect()
 }
 
-/// Waits until the first process of this kind has been replaced for the `time`th time, and every NIC sends and receives
+/// Waits until the first process of this kind has been replaced for the `time`th time, and messages of all flows complete
 /// again.
 fn await_replaced(place: &Place, kind: &str, time: u64) {
     let logs = || place.good(&["logs", "one"]);
@@ -40,15 +46,12 @@ fn await_replaced(place: &Place, kind: &str, time: u64) {
         now["restarts"] == time && is_alive(pid(now).as_raw() as u32)
     };
     assert!(eventually(20.0, replaced), "{:?}\n{}", daemons(place, kind), logs());
-    for nic in daemons(place, "nic").iter().flat_map(|daemon| daemon["nodes"].as_array()).flatten() {
-        let port = format!("{}:1", nic.as_str().expect("a name"));
-        let before = frames(place, &port);
-        let goes_on = || {
-            let now = frames(place, &port);
-            now[0] > before[0] + 20 && now[1] > before[1] + 20
-        };
-        assert!(eventually(20.0, goes_on), "{port} goes on\n{}", logs());
-    }
+    let before = completed(place);
+    let goes_on = || {
+        let now = completed(place);
+        before.iter().all(|(flow, count)| now.get(flow).is_some_and(|now| *now > count + 3))
+    };
+    assert!(eventually(30.0, goes_on), "{before:?} {:?}\n{}", completed(place), logs());
 }
 
 /// Kills daemons of a lab of `file`, and looks at the lab afterwards.
