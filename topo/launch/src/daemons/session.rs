@@ -125,7 +125,8 @@ impl Session {
             daemons.push(daemon.or_host(format!("cannot start process {process}"))?);
             files.push(is_replaceable(job, &hosting, process).then_some(file));
         }
-        let restarting = Restarting { files, environment, sender, fallen: Vec::new() };
+        let (has_begun, fallen) = (false, Vec::new());
+        let restarting = Restarting { files, environment, sender, has_begun, fallen };
         let session = Session::new(hosting, cabling, daemons, events);
         Ok(Session {
             restarting: (job.lab.plan.stop == Instant::NEVER).then_some(restarting),
@@ -181,6 +182,7 @@ impl Session {
             daemon.send(&start).await.map_err(lost)?;
             received.last = Stopwatch::start();
         }
+        self.restarting.iter_mut().for_each(|restarting| restarting.has_begun = true);
         let overcommitted = driver::is_heavily_overcommitted(self.daemons.len());
         self.stretching =
             job.is_elastic().then(|| Stretching::new(dilation.get(), job.lab.plan.stop));

@@ -30,6 +30,8 @@ pub(super) struct Restarting {
     pub files: Vec<Option<PathBuf>>,
     pub environment: Vec<(String, String)>,
     pub sender: UnboundedSender<(usize, DaemonEvent)>,
+    /// The run has begun: what a daemon refuses before, another would refuse, too.
+    pub has_begun: bool,
     /// Processes that have ended, and how.
     pub fallen: Vec<(usize, String)>,
 }
@@ -57,8 +59,8 @@ pub(super) fn is_replaceable(job: &Job<'_>, hosting: &Hosting, process: usize) -
 impl Session {
     /// Whether the end of this process is not the end of the run.
     pub(super) fn replaces(&self, process: usize) -> bool {
-        let files = self.restarting.as_ref().map(|restarting| &restarting.files);
-        files.is_some_and(|files| files[process].is_some())
+        let begun = self.restarting.as_ref().filter(|restarting| restarting.has_begun);
+        begun.is_some_and(|restarting| restarting.files[process].is_some())
     }
 
     /// Keeps the first reason for which a process is to be replaced.
