@@ -4,6 +4,8 @@ use super::oracle::hex_after;
 use super::{Managed, Manager, has_packages};
 use crate::laboratory::{alone, eventually};
 use emulation::clock::Stopwatch;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::Value;
 use std::fs;
 
@@ -14,6 +16,7 @@ const ELSEWHERE: u16 = 60;
 const CABLES: [&str; 3] = ["s2:1", "s2:2", "s2:3"];
 /// Flows that do not pass there.
 const OTHERS: [(&str, &str); 4] = [("h0", "h1"), ("h1", "h2"), ("h2", "h3"), ("h3", "h0")];
+const FLOWS: [(&str, &str); 5] = [OTHERS[0], OTHERS[1], OTHERS[2], OTHERS[3], ("h0", "h4")];
 
 fn nodes(lab: &Managed) -> Vec<Value> {
     let shown = lab.place.json(&["show", "flows", "--json"]);
@@ -63,6 +66,35 @@ fn other_lids(lab: &Managed) -> std::path::PathBuf {
     folder
 }
 
+/// The daemon of the switch before h4 is killed: another takes its place, OpenSM configures it, and others lose nothing.
+#[test]
+#[ignore = "slow"]
+fn a_killed_switch_starts_again_under_opensm_and_others_lose_nothing() {
+    if !has_packages() {
+        return;
+    }
+    let _alone = alone();
+    let lab = Managed::up(SCENARIO, &["--set", "run.placement=\"device\""]);
+    let manager = lab.manage();
+    let all_run = || FLOWS.into_iter().all(|(from, to)| completed(&lab, from, to) > 20);
+    assert!(eventually(60.0, all_run), "{}", manager.text());
+    let before = sent_again(&lab);
+    let counts = OTHERS.map(|(from, to)| completed(&lab, from, to));
+    let status = lab.place.json(&["status", "--json"]);
+    let all = status["m"]["processes"].as_array().expect("processes");
+    let switch = all.iter().find(|process| process["nodes"][0] == "s2").expect("a process");
+    let pid = Pid::from_raw(switch["pid"].as_u64().expect("a number") as i32);
+    kill(pid, Signal::SIGKILL).expect("the test may signal the process");
+    eprintln!("data behind the killed switch {:.2} s later", goes_on(&lab, &manager));
+    assert_eq!(sent_again(&lab), before, "others have lost packets");
+    let goes_on_without = |((from, to), count)| completed(&lab, from, to) > count + 20;
+    let all = || OTHERS.into_iter().zip(counts).all(goes_on_without);
+    assert!(eventually(60.0, all), "flows of others stand still");
+    drop(manager);
+    lab.place.down("m");
+    lab.place.assert_empty();
+}
+
 /// A manager that gives h4 another LID, and a switch without cables for a while: h4 is reached again, and the flows of
 /// others lose no packet.
 #[test]
@@ -74,8 +106,7 @@ fn data_follow_a_moved_lid_and_others_lose_nothing() {
     let _alone = alone();
     let lab = Managed::up(SCENARIO, &[]);
     let manager = lab.manage();
-    let runs = |(from, to): (&str, &str)| completed(&lab, from, to) > 20;
-    let all_run = || OTHERS.into_iter().chain([("h0", "h4")]).all(runs);
+    let all_run = || FLOWS.into_iter().all(|(from, to)| completed(&lab, from, to) > 20);
     assert!(eventually(60.0, all_run), "{}", manager.text());
     let before = sent_again(&lab);
     let folder = format!("OSM_CACHE_DIR={}", other_lids(&lab).display());

@@ -22,6 +22,7 @@ use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::net::UnixStream;
@@ -34,6 +35,8 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(6);
 const ANSWER_MAX: usize = 256 << 20;
 /// A daemon that has too many connections closes a further one at once, and the request is repeated.
 const TRIES: usize = 20;
+/// Nothing listens while a daemon is replaced. A try takes 20 ms.
+const TRIES_TO_CONNECT: u32 = 100;
 
 /// Wall time until the instant of an account, in nanoseconds: a request and the worker's orders take less.
 const AHEAD_NS: u64 = 100_000_000;
@@ -371,7 +374,7 @@ async fn send(
 ) -> Result<(StatusCode, Bytes), BoxedError> {
     let mut tries = 1;
     loop {
-        let stream = TokioIo::new(UnixStream::connect(socket).await?);
+        let stream = TokioIo::new(connect(socket).await?);
         let (mut sender, connection) = http1::handshake(stream).await?;
         tokio::spawn(connection);
         match sender.send_request(request.clone()).await {
@@ -384,6 +387,16 @@ async fn send(
             Err(error) => return Err(error.into()),
         }
     }
+}
+
+async fn connect(socket: &Path) -> io::Result<UnixStream> {
+    for _ in 0..TRIES_TO_CONNECT {
+        if let Ok(stream) = UnixStream::connect(socket).await {
+            return Ok(stream);
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    UnixStream::connect(socket).await
 }
 
 #[cfg(test)]
