@@ -68,7 +68,6 @@ fn other_lids(lab: &Managed) -> std::path::PathBuf {
 
 /// The daemon of the switch before h4 is killed: another takes its place, OpenSM configures it, and others lose nothing.
 #[test]
-#[ignore = "slow"]
 fn a_killed_switch_starts_again_under_opensm_and_others_lose_nothing() {
     if !has_packages() {
         return;
@@ -80,12 +79,17 @@ fn a_killed_switch_starts_again_under_opensm_and_others_lose_nothing() {
     assert!(eventually(60.0, all_run), "{}", manager.text());
     let before = sent_again(&lab);
     let counts = OTHERS.map(|(from, to)| completed(&lab, from, to));
-    let status = lab.place.json(&["status", "--json"]);
-    let all = status["m"]["processes"].as_array().expect("processes");
-    let switch = all.iter().find(|process| process["nodes"][0] == "s2").expect("a process");
-    let pid = Pid::from_raw(switch["pid"].as_u64().expect("a number") as i32);
+    let switch = || {
+        let status = lab.place.json(&["status", "--json"]);
+        let all = status["m"]["processes"].as_array().expect("processes").clone();
+        all.into_iter().find(|process| process["nodes"][0] == "s2").expect("a process")
+    };
+    let pid = Pid::from_raw(switch()["pid"].as_u64().expect("a number") as i32);
     kill(pid, Signal::SIGKILL).expect("the test may signal the process");
-    eprintln!("data behind the killed switch {:.2} s later", goes_on(&lab, &manager));
+    let stopwatch = Stopwatch::start();
+    assert!(eventually(20.0, || switch()["restarts"] == 1), "{}", switch());
+    eprintln!("the killed switch is replaced after {:.2} s", stopwatch.seconds());
+    eprintln!("data behind it {:.2} s later", goes_on(&lab, &manager));
     assert_eq!(sent_again(&lab), before, "others have lost packets");
     let goes_on_without = |((from, to), count)| completed(&lab, from, to) > count + 20;
     let all = || OTHERS.into_iter().zip(counts).all(goes_on_without);
