@@ -112,7 +112,7 @@ else
 fi
 [ -d "${PAUSEBED_CAPTURES:-../shared/captures}" ] || lacks "no captures of other programs"
 if [ "${1:-}" = "--slow" ]; then
-  cargo test --profile quick -p pausebed-tests -- --ignored --test-threads 1 "${@:2}"
+  cargo test --profile quick -p pausebed-tests -p proto -- --ignored --test-threads 1 "${@:2}"
 else
   cargo test --profile quick --workspace
 fi

@@ -176,7 +176,7 @@ impl<D: Device> Bench<D> {
             }
             self.sent += 1;
             let blocks = &mut self.blocks[departure.port.index()];
-            *blocks = (*blocks + departure.frame.octets.len().div_ceil(64) as u16) % 4096;
+            *blocks = (*blocks + departure.frame.octets_len().div_ceil(64) as u16) % 4096;
         }
         while self.device.poll_event().is_some() {}
     }

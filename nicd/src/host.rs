@@ -197,11 +197,13 @@ impl HostStack {
         let body = &octets[preface.octets_len()..];
         let outcome = match preface.ethertype() {
             Arp::ETHERTYPE => self.on_arp(body),
-            ethertype::IPV4 | ethertype::IPV6 => match Layout::behind(octets, preface).ok()? {
-                Some(layout) => Some(self.on_roce(frame, &layout, source, now)),
-                None if preface.ethertype() == ethertype::IPV4 => self.on_ipv4(body, source),
-                None => self.on_ipv6(body, source),
-            },
+            kind @ (ethertype::IPV4 | ethertype::IPV6) => {
+                match Layout::behind(octets, octets.len(), preface).ok()? {
+                    Some(layout) => Some(self.on_roce(frame, &layout, source, now)),
+                    None if kind == ethertype::IPV4 => self.on_ipv4(body, source),
+                    None => self.on_ipv6(body, source),
+                }
+            }
             _ => None,
         };
         self.delivered += u64::from(matches!(outcome, Some(Ok(_))));

@@ -127,13 +127,22 @@ impl Nic {
 
     /// Delivers one frame to the adapter. On InfiniBand this frees its input buffer as of `arrived`.
     #[inline]
-    fn hand_over(&mut self, frame: Frame, headers: &FrameHeaders, arrived: Instant, now: Instant) {
+    fn hand_over(
+        &mut self,
+        mut frame: Frame,
+        headers: &FrameHeaders,
+        arrived: Instant,
+        now: Instant,
+    ) {
         if self.managed.is_some() && Managed::claims(headers) {
             self.port.release(headers.lane, headers.size, arrived);
             return self.manage(frame, headers, now);
         }
         let for_host = match &mut self.host {
-            Some(host) if HostStack::claims(headers) => host.receive(&frame, headers, now),
+            Some(host) if HostStack::claims(headers) => {
+                frame.materialise();
+                host.receive(&frame, headers, now)
+            }
             _ => None,
         };
         let received = ReceivedFrame { frame: &frame, headers, arrived };

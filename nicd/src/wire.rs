@@ -23,8 +23,12 @@ use proto::frame::{Frame, FrameKind, FramePool};
 use proto::ids::{Lid, MacAddress, ServiceLevel, VirtualLane};
 use proto::link::LinkConfig;
 use proto::units::Bytes;
+use proto::wire::ethernet::CongestionTag;
+use proto::wire::implied::PAYLOAD_KEPT;
 use proto::wire::infiniband::Opcode;
 use roce::RoceFormat;
+
+const FITS: &str = "the packet fits the validated MTU and has the headers of its opcode";
 
 /// The wire format of one NIC.
 #[derive(Clone, Debug)]
@@ -151,7 +155,6 @@ impl WireFormat {
         payload_length: usize,
         append: impl FnOnce(&mut BytesMut),
     ) -> Frame {
-        const FITS: &str = "the packet fits the validated MTU and has the headers of its opcode";
         let mut octets = pool.take();
         let kind = match self {
             WireFormat::Infiniband(format) => {
@@ -168,6 +171,40 @@ impl WireFormat {
         Frame::intact(kind, octets)
     }
 
+    /// Makes a packet with `length` octets of a message. `append` appends so many of the first of them; where there are
+    /// more, they and the checks are implied ([`proto::wire::implied`]).
+    ///
+    /// # Panics
+    /// As [`WireFormat::emit`].
+    pub fn emit_message(
+        &self,
+        packet: &OutgoingPacket,
+        pool: &mut FramePool,
+        length: usize,
+        append: impl FnOnce(&mut BytesMut, usize),
+    ) -> Frame {
+        let implied = length.saturating_sub(PAYLOAD_KEPT);
+        if implied == 0 {
+            return self.emit(packet, pool, length, |octets| append(octets, length));
+        }
+        let mut octets = pool.take();
+        let kind = match self {
+            WireFormat::Infiniband(format) => {
+                let packet = format.builder(packet);
+                packet.emit_headers(&mut octets, length, PAYLOAD_KEPT).expect(FITS);
+                FrameKind::Infiniband
+            }
+            WireFormat::Roce(format) => {
+                let packet = format.builder(packet);
+                let more = PAYLOAD_KEPT + CongestionTag::LEN_MAX;
+                packet.emit_headers(&mut octets, length, more).expect(FITS);
+                FrameKind::Ethernet
+            }
+        };
+        append(&mut octets, PAYLOAD_KEPT);
+        Frame::with_implied(kind, octets, implied as u16)
+    }
+
     /// Verifies the checks that protect a packet end to end: ICRC, and on Ethernet the IP and UDP checksums.
     ///
     /// # Errors
@@ -176,11 +213,11 @@ impl WireFormat {
         dispatch!(self, format => format.verify(octets))
     }
 
-    /// Parses a frame that the port has accepted.
+    /// Parses a frame that the port has accepted. Its payload is given as far as it is in memory.
     ///
     /// # Errors
     /// The drop reason.
-    pub fn parse_frame<'a>(&self, octets: &'a [u8]) -> Parsed<'a> {
-        dispatch!(self, format => format.parse_frame(octets))
+    pub fn parse_frame<'a>(&self, frame: &'a Frame) -> Parsed<'a> {
+        dispatch!(self, format => format.parse_frame(&frame.octets, frame.octets_len()))
     }
 }

@@ -62,10 +62,16 @@ pub enum Integrity {
 }
 
 /// One packet in transit: the octets of the standard's format, and what this process has verified of them.
+///
+/// A data frame that this process made keeps in memory its headers and the first octets of its payload. The rest is
+/// *implied*: payload of the pattern, pad, and checks that are right for what the headers say by then. All octets are
+/// made where somebody looks at them ([`crate::wire::implied`]).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// The octets, first transmitted octet first.
+    /// The octets in memory, first transmitted octet first: all of them, or those before the implied ones.
     pub octets: BytesMut,
+    /// Octets of payload that are implied; 0 if all octets of the frame are in memory.
+    pub implied: u16,
     /// Which format they are in.
     pub kind: FrameKind,
     /// Whether their CRCs are known to hold.
@@ -75,17 +81,39 @@ pub struct Frame {
 impl Frame {
     /// A frame from outside this process, whose CRCs are not verified yet.
     pub fn unchecked(kind: FrameKind, octets: BytesMut) -> Frame {
-        Frame { octets, kind, integrity: Integrity::Unchecked }
+        Frame { octets, implied: 0, kind, integrity: Integrity::Unchecked }
     }
 
     /// A frame whose CRCs the caller has just computed.
     pub fn intact(kind: FrameKind, octets: BytesMut) -> Frame {
-        Frame { octets, kind, integrity: Integrity::Intact }
+        Frame { octets, implied: 0, kind, integrity: Integrity::Intact }
+    }
+
+    /// Whether the receiver must verify the CRCs. Implied ones are right.
+    #[inline]
+    pub fn is_unchecked(&self) -> bool {
+        self.integrity == Integrity::Unchecked && self.implied == 0
+    }
+
+    /// The octets of the frame, with the implied ones.
+    #[inline]
+    pub fn octets_len(&self) -> usize {
+        self.octets.len() + self.implied_len()
+    }
+
+    /// The octets that are not in memory: payload, pad to a whole word, ICRC, and on InfiniBand the VCRC.
+    #[inline]
+    pub fn implied_len(&self) -> usize {
+        let checks = if self.kind == FrameKind::Infiniband { 6 } else { 4 };
+        match self.implied {
+            0 => 0,
+            payload => usize::from(payload).next_multiple_of(4) + checks,
+        }
     }
 
     /// Octets of line time that the frame takes, see [`FrameKind::line_size`].
     pub fn line_size(&self) -> Bytes {
-        self.kind.line_size(self.octets.len())
+        self.kind.line_size(self.octets_len())
     }
 }
 
@@ -165,8 +193,12 @@ impl FramePool {
 
     /// Keeps the buffer of a frame that ends here.
     pub fn recycle(&mut self, frame: Frame) {
+        self.keep(frame.octets);
+    }
+
+    /// Keeps a buffer.
+    pub fn keep(&mut self, mut octets: BytesMut) {
         if self.free.len() < Self::KEPT_MAX {
-            let mut octets = frame.octets;
             octets.clear();
             self.free.push(octets);
         }

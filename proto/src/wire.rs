@@ -41,13 +41,14 @@
 //! Modules: [`error`] has the parse errors; [`classify`] extracts the headers that every hop needs;
 //! [`infiniband`] has headers, CRCs, packets and link packets; [`ethernet`] has addresses, tags, PAUSE, PFC and
 //! CNM; [`internet`] has IP, UDP and ECN marking; [`roce`] has RoCE packets; [`project`] has formats that no
-//! standard defines.
+//! standard defines; [`implied`] makes the octets of a frame that are not in memory.
 
 pub mod classify;
 pub mod error;
 pub mod ethernet;
 pub mod ethertype;
 pub(crate) mod header;
+pub mod implied;
 pub mod infiniband;
 pub mod internet;
 pub mod project;

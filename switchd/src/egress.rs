@@ -312,8 +312,11 @@ impl Egress {
         pool: &mut FramePool,
     ) -> Option<SwitchNotification> {
         let sender = self.sender.as_ref()?;
-        let octets = &sampled.frame.octets;
-        let message = sender.message(notification, octets, &sampled.headers, lane, pool)?;
+        let mut room = pool.take();
+        let octets = sampled.frame.whole(&mut room);
+        let message = sender.message(notification, octets, &sampled.headers, lane, pool);
+        pool.keep(room);
+        let message = message?;
         self.lanes[lane.index()].point.on_message();
         Some(message)
     }

@@ -11,6 +11,7 @@
 
 use crate::pcapng::{Interface, LinkType};
 use crate::spool::Spool;
+use bytes::BytesMut;
 use emulation::frame_tap::{CaptureStatistics, FrameTap, InterfaceStatistics};
 use emulation::observer::Passage;
 use emulation::wiring::{End, Wiring};
@@ -113,6 +114,8 @@ pub struct Capture {
     ports: Vec<Vec<Option<[Option<u32>; 3]>>>,
     taps: Vec<Tap>,
     spool: Spool,
+    /// Room for the octets of a frame.
+    room: BytesMut,
 }
 
 impl Capture {
@@ -153,6 +156,7 @@ impl Capture {
             ports: sizes.map(|ports| vec![None; ports]).collect(),
             taps: Vec::new(),
             spool,
+            room: BytesMut::new(),
         };
         pcapng::section(capture.spool.buffer(), &comment(plan));
         for port in &plan.ports {
@@ -242,13 +246,14 @@ impl FrameTap for Capture {
             self.spool.tally().dropped.fetch_add(1, Ordering::Relaxed);
             return;
         }
-        let kept = &frame.octets[..frame.octets.len().min(self.snaplen)];
+        let octets = frame.whole(&mut self.room);
+        let kept = &octets[..octets.len().min(self.snaplen)];
         let packet = pcapng::Packet {
             interface,
             link_type: tap.link_type,
             at_ns: at.as_ps() / 1_000,
             octets: kept,
-            wire_size: frame.octets.len(),
+            wire_size: octets.len(),
             direction: Some(direction),
             dropped_before: std::mem::take(&mut tap.unreported_drops),
         };

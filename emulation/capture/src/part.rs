@@ -76,10 +76,10 @@ impl FrameTap for Part {
         out.extend(handled.as_ps().to_le_bytes());
         out.extend(at.as_ps().to_le_bytes());
         out.extend((self.ports[device].0 as u32).to_le_bytes());
-        out.extend((frame.octets.len() as u32).to_le_bytes());
+        out.extend((frame.octets_len() as u32).to_le_bytes());
         let is_sent = u8::from(direction == Direction::Tx);
         out.extend([port.get(), frame.kind as u8, 0, is_sent]);
-        out.extend_from_slice(&frame.octets);
+        frame.append_to(out);
     }
 
     fn flush(&mut self) {}

@@ -11,7 +11,7 @@ use proto::frame::{Frame, FrameClass, FrameHeaders, FrameKind, Integrity};
 use proto::ids::Ecn;
 use proto::random::Random;
 use proto::units::{Duration, Instant};
-use proto::wire::classify::classify;
+use proto::wire::classify::classify_frame;
 use serde::{Deserialize, Serialize};
 
 /// Frames hit by impairments.
@@ -211,7 +211,7 @@ fn matches(filter: FrameFilter, frame: &Frame) -> bool {
 
 /// The classified headers of a frame, if they can be parsed.
 fn headers_of(frame: &Frame) -> Option<FrameHeaders> {
-    classify(frame.kind, &frame.octets).ok()
+    classify_frame(frame).ok()
 }
 
 /// Rules made by hand that one port keeps.
@@ -223,6 +223,7 @@ const ETHERTYPE: std::ops::Range<usize> = 12..14;
 /// Flips one random bit. No Ethernet frame carries its FCS here, so a flag beside the octets marks that it is
 /// wrong. The EtherType is not changed, so that the frame still counts as link-local or end-to-end.
 fn flip_one_bit(frame: &mut Frame, random: &mut Random) {
+    frame.materialise();
     let spared = if frame.kind == FrameKind::Ethernet { ETHERTYPE } else { 0..0 };
     let octets = frame.octets.len().saturating_sub(spared.len());
     if octets > 0 {
@@ -243,6 +244,7 @@ fn alter(frame: &mut Frame, part: FramePart, random: &mut Random) {
     if frame.kind != FrameKind::Ethernet {
         return flip_one_bit(frame, random);
     }
+    frame.materialise();
     let place = parts::place(&frame.octets, part);
     if frame.integrity == Integrity::Intact {
         frame.integrity = Integrity::Unchecked;

@@ -248,7 +248,8 @@ impl Inbox {
             if self.judge(&line, &shim, octets) {
                 let mut copy = pool.take();
                 copy.extend_from_slice(octets);
-                let frame = Frame { octets: copy, kind: shim.kind, integrity: shim.integrity() };
+                let integrity = shim.integrity();
+                let frame = Frame { integrity, ..Frame::unchecked(shim.kind, copy) };
                 deliver(Accepted { line, frame, arrived: shim.stamp + line.delay });
             }
         }

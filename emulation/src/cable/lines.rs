@@ -65,7 +65,7 @@ impl Outgoing {
             link: self.link,
             epoch,
             sequence,
-            length: frame.octets.len() as u32,
+            length: frame.octets_len() as u32,
             stamp,
         }
     }

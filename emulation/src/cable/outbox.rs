@@ -133,7 +133,7 @@ impl Outbox {
         let shim = line.shim(frame, self.epoch, state.next_sequence, stamp);
         state.next_sequence = state.next_sequence.wrapping_add(1);
         state.sent.count(frame);
-        let record = Shim::LENGTH + frame.octets.len();
+        let record = Shim::LENGTH + frame.octets_len();
         if record > self.datagram_max {
             self.counts.unsent += 1;
             return;
@@ -147,7 +147,7 @@ impl Outbox {
             self.active.push(process);
         }
         bundle.open.octets.extend_from_slice(&shim.emit());
-        bundle.open.octets.extend_from_slice(&frame.octets);
+        frame.append_to(&mut bundle.open.octets);
         bundle.open.frames += 1;
     }
 

@@ -164,7 +164,7 @@ impl Channel {
     /// # Errors
     /// If the device breaks the promise of this process.
     pub fn put(&mut self, line: &Outgoing, frame: &Frame, stamp: Instant) -> Result<(), Fault> {
-        let body = if self.identity.beside { FCS } else { frame.octets.len() };
+        let body = if self.identity.beside { FCS } else { frame.octets_len() };
         let record = Shim::LENGTH + body;
         if self.open_frames > 0 && self.open.len() + record > self.identity.datagram_max {
             self.seal(self.promised)?;
@@ -180,7 +180,7 @@ impl Channel {
             let fcs = proto::wire::ethernet::crc::fcs(&frame.octets);
             self.open.extend_from_slice(&fcs.to_be_bytes());
         } else {
-            self.open.extend_from_slice(&frame.octets);
+            frame.append_to(&mut self.open);
         }
         self.open_frames += 1;
         self.frames_sent += 1;

@@ -108,9 +108,12 @@ impl Mesh {
     }
 
     /// Queues `frame`, whose last bit leaves at `stamp`, for the next flush.
-    pub fn send(&mut self, line: &Outgoing, frame: Frame, stamp: Instant) {
+    pub fn send(&mut self, line: &Outgoing, mut frame: Frame, stamp: Instant) {
         let Destination::Process(process) = line.to else { return self.pool.recycle(frame) };
         let Some(place) = self.places[process] else { return self.pool.recycle(frame) };
+        if self.beside.is_some() {
+            frame.materialise();
+        }
         let channel = &mut self.channels[place];
         if let Err(fault) = channel.put(line, &frame, stamp) {
             self.fault.get_or_insert(fault);
@@ -200,7 +203,7 @@ impl Mesh {
                         let mut copy = pool.take();
                         copy.extend_from_slice(octets);
                         let (kind, integrity) = (shim.kind, shim.integrity());
-                        let frame = Frame { octets: copy, kind, integrity };
+                        let frame = Frame { integrity, ..Frame::unchecked(kind, copy) };
                         each(line, frame, shim.stamp + line.delay);
                     }
                     Content::Announced(frame) => {

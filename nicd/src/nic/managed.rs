@@ -186,6 +186,7 @@ impl Nic {
     pub(super) fn manage(&mut self, mut frame: Frame, headers: &FrameHeaders, now: Instant) {
         let Nic { managed, port, .. } = self;
         let Some(managed) = managed else { return };
+        frame.materialise();
         let number = port.number();
         let read = &mut |_| totals(port, now);
         let verdict = managed.endpoint.receive(&mut frame.octets, number, read, now);

@@ -11,9 +11,10 @@
 //! second word is never the version number of RPC over RDMA, and the fourth word none of its message types.
 //! Otherwise Wireshark would reassemble long messages and report them as malformed.
 
-use crate::config::MTU_MAX;
 use bytes::BytesMut;
 use proto::units::Instant;
+use proto::wire::implied::PAYLOAD_KEPT;
+use proto::wire::project::pattern;
 
 /// A message that is posted and not yet complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,29 +81,16 @@ impl Stamp {
     }
 }
 
-/// The payload pattern. Its first octets match no known protocol.
-static PATTERN: [u8; MTU_MAX] = {
-    let mut pattern = [0; MTU_MAX];
-    let mut at = 0;
-    while at < MTU_MAX {
-        pattern[at] = (at as u8).wrapping_mul(7) ^ 0xa5;
-        at += 1;
-    }
-    pattern
-};
-
 /// Appends `length` octets of payload to `octets`. `stamp` belongs into the first packet of a message.
 pub fn append(octets: &mut BytesMut, length: usize, stamp: Option<Stamp>) {
     let begin = octets.len();
-    let end = begin + length;
-    while octets.len() < end {
-        let rest = end - octets.len();
-        octets.extend_from_slice(&PATTERN[..rest.min(MTU_MAX)]);
-    }
+    pattern::append(octets, 0, length);
     if let Some(stamp) = stamp {
         stamp.emit(&mut octets[begin..]);
     }
 }
+
+const _: () = assert!(Stamp::LEN <= PAYLOAD_KEPT, "only the pattern behind the stamp is implied");
 
 #[cfg(test)]
 mod tests {
@@ -120,16 +108,15 @@ mod tests {
         assert_eq!(Stamp::parse(&payload(64, Some(stamp))), Some(stamp));
         assert_eq!(Stamp::parse(&payload(64, None)), None);
         let short = payload(Stamp::LEN - 1, Some(stamp));
-        assert_eq!(short[..], PATTERN[..Stamp::LEN - 1]);
+        assert_eq!(short, payload(Stamp::LEN - 1, None));
     }
 
     #[test]
     fn a_payload_is_appended_and_may_exceed_the_mtu() {
         let mut octets = BytesMut::from(&b"headers"[..]);
-        append(&mut octets, MTU_MAX + 5, None);
-        assert_eq!(octets[..7], b"headers"[..]);
-        assert_eq!(octets[7..7 + MTU_MAX], PATTERN[..]);
-        assert_eq!(octets[7 + MTU_MAX..], PATTERN[..5]);
+        append(&mut octets, 4096 + 5, None);
+        assert_eq!((&octets[..7], octets.len()), (&b"headers"[..], 7 + 4096 + 5));
+        assert_eq!(octets[7 + 4096..], octets[7..12]);
     }
 
     /// Version 1 in the second word and type 0 to 4 in the fourth identify RPC over RDMA.

@@ -11,7 +11,7 @@ use crate::wire::packet::{FrameContent, ReceivedPacket};
 use proto::congestion::{Effect, Notification, TransportNote, Travel};
 use proto::counters::{DropReason, LatencyReading};
 use proto::events::{Direction, EventKind, NoteKind};
-use proto::frame::{Frame, FrameClass, FrameHeaders, Integrity};
+use proto::frame::{Frame, FrameClass, FrameHeaders};
 use proto::ids::{Ecn, Lid};
 use proto::units::Instant;
 use proto::wire::infiniband::opcode::{OpcodeRow, Operation, Transport};
@@ -70,7 +70,7 @@ impl ChannelAdapter {
         if !headers.multicast && !self.wire.is_own(headers.destination.number()) {
             return Err(DropReason::NotForUs);
         }
-        if frame.integrity == Integrity::Unchecked {
+        if frame.is_unchecked() {
             self.wire.verify(&frame.octets)?;
         }
         self.totals.count_if(headers.fecn, Total::RcvFecn);
@@ -81,7 +81,7 @@ impl ChannelAdapter {
             self.totals.count(Total::MulticastReceived);
             return Ok(Disposition::Delivered);
         }
-        match self.wire.parse_frame(&frame.octets) {
+        match self.wire.parse_frame(frame) {
             Ok(FrameContent::Packet(packet)) => self.on_packet(&packet, received, now),
             Ok(FrameContent::Test(at)) => self.on_test_frame(frame, at, now),
             Ok(FrameContent::Cnm { at, flow_id }) => self.on_cnm(&frame.octets[at..], flow_id, now),
@@ -180,6 +180,7 @@ impl ChannelAdapter {
             },
             position: packet.row.position,
             reth: packet.packet.extended.reth,
+            length: packet.received.headers.payload.get(),
             payload: packet.packet.payload,
         };
         self.open_receive_queue(index);
@@ -205,7 +206,7 @@ impl ChannelAdapter {
             self.give_up(index, now);
             self.reschedule(index, now, now);
         }
-        let result = self.account_reception(index, &outcome, request.payload.len(), arrived);
+        let result = self.account_reception(index, &outcome, request.length, arrived);
         self.note_progress(index);
         result
     }
@@ -230,7 +231,7 @@ impl ChannelAdapter {
         &mut self,
         index: u32,
         outcome: &RequestOutcome,
-        payload: usize,
+        payload: u64,
         arrived: Instant,
     ) -> Outcome {
         let received = &mut self.queue_pairs[index as usize].receive_queue_mut().received;
@@ -241,7 +242,7 @@ impl ChannelAdapter {
             DropReason::ReceiverNotReady => self.totals.count(Total::OutOfBuffer),
             _ => {}
         })?;
-        received.delivered_bytes += payload as u64;
+        received.delivered_bytes += payload;
         if let Some(delivery) = delivery {
             received.messages += 1;
             received.last = Some(arrived);

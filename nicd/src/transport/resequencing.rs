@@ -43,7 +43,7 @@ impl ChannelAdapter {
         let mut octets = self.pool.take();
         let ReceivedFrame { frame, headers, .. } = *packet.received;
         octets.extend_from_slice(&frame.octets);
-        let copy = Frame { octets, kind: frame.kind, integrity: frame.integrity };
+        let copy = Frame { octets, ..*frame };
         let insertion =
             ahead.insert(distance as usize, HeldRequest { frame: copy, headers: *headers });
         if let Insertion::Duplicate(other) | Insertion::TooFar(other) = insertion {

@@ -56,7 +56,9 @@ pub struct Request<'a> {
     pub position: Position,
     /// The RETH, which the first packet of an RDMA WRITE has.
     pub reth: Option<Reth>,
-    /// The payload without padding.
+    /// Octets of payload, without padding.
+    pub length: u64,
+    /// The payload, as far as it is in memory: at least the first octets.
     pub payload: &'a [u8],
 }
 
@@ -288,7 +290,7 @@ impl Responder {
         if !fits {
             return invalid(DropReason::Opcode);
         }
-        let (length, mtu) = (request.payload.len() as u64, u64::from(self.config.mtu));
+        let (length, mtu) = (request.length, u64::from(self.config.mtu));
         let length_fits = match request.position {
             First | Middle => length == mtu,
             Last => length > 0 && length <= mtu,
@@ -333,7 +335,7 @@ impl Responder {
     /// Accepts the payload of a packet. Returns the message if this was its last packet.
     fn accept_payload(&mut self, request: &Request<'_>, now: Instant) -> Option<Delivery> {
         let partial = self.partial.as_mut()?;
-        partial.received += request.payload.len() as u64;
+        partial.received += request.length;
         if !matches!(request.position, Position::Last | Position::Only) {
             return None;
         }

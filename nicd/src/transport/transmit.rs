@@ -248,9 +248,8 @@ impl ChannelAdapter {
         let stamp = stamp.filter(|_| message.size as usize >= Stamp::LEN);
         let bth = Bth { ack_request, ..bth };
         let outgoing = OutgoingPacket { extended, ..outward(pair, FrameClass::Data, bth) };
-        let length = packet.length as usize;
-        let append = |octets: &mut BytesMut| message::append(octets, length, stamp);
-        self.wire.emit(&outgoing, &mut self.pool, length, append)
+        let append = |octets: &mut BytesMut, length| message::append(octets, length, stamp);
+        self.wire.emit_message(&outgoing, &mut self.pool, packet.length as usize, append)
     }
 
     /// Accounts for a data frame that leaves, and schedules the next one.

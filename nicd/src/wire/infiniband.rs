@@ -116,8 +116,9 @@ impl InfinibandFormat {
         verify_icrc(octets).map_err(|error| error.drop_reason())
     }
 
-    pub(super) fn parse_frame<'a>(&self, octets: &'a [u8]) -> Parsed<'a> {
-        let transport = Packet::transport(octets).map_err(|error| error.drop_reason())?;
+    pub(super) fn parse_frame<'a>(&self, octets: &'a [u8], length: usize) -> Parsed<'a> {
+        let transport = Packet::transport_part(octets, length);
+        let transport = transport.map_err(|error| error.drop_reason())?;
         let transport = transport.ok_or(DropReason::Opcode)?;
         let lrh = LrhView::new(octets).map_err(|error| error.drop_reason())?;
         // The sender's LID may have moved, or be one of several. The number of the queue pair tells the sender.

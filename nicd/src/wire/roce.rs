@@ -76,14 +76,14 @@ impl RoceFormat {
         }
     }
 
-    pub(super) fn parse_frame<'a>(&self, octets: &'a [u8]) -> Parsed<'a> {
+    pub(super) fn parse_frame<'a>(&self, octets: &'a [u8], length: usize) -> Parsed<'a> {
         let preface = Preface::parse(octets, &self.types).map_err(|error| error.drop_reason())?;
         let at = preface.octets_len();
         match (preface.ethertype(), self.types.subtype(preface.ethertype(), &octets[at..])) {
             (ethertype::CNM, _) => Ok(FrameContent::Cnm { at, flow_id: preface.flow_id() }),
             (_, Some(Subtype::TestFrame)) => Ok(FrameContent::Test(at + SUBTYPE_LEN)),
             (_, Some(Subtype::Bcn)) => Ok(FrameContent::Bcn(at + SUBTYPE_LEN)),
-            (_, Some(Subtype::RateTag) | None) => self.parse(octets, preface),
+            (_, Some(Subtype::RateTag) | None) => self.parse(octets, length, preface),
         }
     }
 
@@ -178,8 +178,9 @@ impl RoceFormat {
     }
 
     /// Parses the transport packet behind `preface`.
-    fn parse<'a>(&self, octets: &'a [u8], preface: Preface) -> Parsed<'a> {
-        let layout = Layout::behind(octets, preface).map_err(|error| error.drop_reason())?;
+    fn parse<'a>(&self, octets: &'a [u8], length: usize, preface: Preface) -> Parsed<'a> {
+        let layout =
+            Layout::behind(octets, length, preface).map_err(|error| error.drop_reason())?;
         let layout = layout.ok_or(DropReason::NotRoce)?;
         let packet = Packet::parse_at(octets, &layout).map_err(|error| error.drop_reason())?;
         let (from, to) = match packet.network {

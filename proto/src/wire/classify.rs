@@ -9,7 +9,7 @@ pub mod priority_map;
 pub use ethernet::{classify_ethernet, classify_ethernet_by};
 pub use priority_map::PriorityMap;
 
-use crate::frame::{FrameClass, FrameHeaders, FrameKind};
+use crate::frame::{Frame, FrameClass, FrameHeaders, FrameKind};
 use crate::ids::{Ecn, VirtualLane};
 use crate::units::Bytes;
 use crate::wire::error::{ParseError, Reason};
@@ -17,6 +17,7 @@ use crate::wire::infiniband::envelope::{self, ICRC_LEN, VCRC_LEN};
 use crate::wire::infiniband::flow_control_packet::FlowControlPacket;
 use crate::wire::infiniband::opcode::OpcodeRow;
 use crate::wire::infiniband::{Bth, BthView, Lrh, LrhView, Opcode};
+use crate::wire::project::ProjectTypes;
 use std::ops::Range;
 
 /// The header fields of a frame. On Ethernet the priority is the PCP of the tag; use [`classify_ethernet`] for
@@ -27,32 +28,53 @@ use std::ops::Range;
 /// [`FlowControlPacket`]) and MAC control.
 #[inline]
 pub fn classify(kind: FrameKind, octets: &[u8]) -> Result<FrameHeaders, ParseError> {
+    classify_part(kind, octets, octets.len())
+}
+
+/// As [`classify`]; of the octets of `frame` the last may be implied.
+///
+/// # Errors
+/// Those of [`classify`].
+#[inline]
+pub fn classify_frame(frame: &Frame) -> Result<FrameHeaders, ParseError> {
+    classify_part(frame.kind, &frame.octets, frame.octets_len())
+}
+
+/// Classifies a frame of `length` octets, the first of which are `octets`.
+#[inline]
+fn classify_part(
+    kind: FrameKind,
+    octets: &[u8],
+    length: usize,
+) -> Result<FrameHeaders, ParseError> {
     let no_headers =
         |layer, why| Err(ParseError { layer, offset: 0, reason: Reason::Illegal(why) });
     match kind {
-        FrameKind::Infiniband => infiniband(octets),
+        FrameKind::Infiniband => infiniband(octets, length),
         FrameKind::InfinibandLink => {
             no_headers(FlowControlPacket::LAYER, "a link packet has no headers to classify")
         }
-        FrameKind::Ethernet => classify_ethernet(octets, &PriorityMap::BY_PCP),
+        FrameKind::Ethernet => {
+            classify_ethernet_by(octets, length, &PriorityMap::BY_PCP, &ProjectTypes::DEFAULT)
+        }
     }
 }
 
 /// Classifies a data packet, LRH to VCRC. The payload of a raw packet is everything after its LRH.
 #[inline]
-fn infiniband(octets: &[u8]) -> Result<FrameHeaders, ParseError> {
-    envelope::check(octets)?;
+fn infiniband(octets: &[u8], length: usize) -> Result<FrameHeaders, ParseError> {
+    envelope::check_part(octets, length)?;
     let transport = match envelope::bth_offset(octets)? {
         Some(offset) => {
-            let end = octets.len() - ICRC_LEN - VCRC_LEN;
+            let end = length - ICRC_LEN - VCRC_LEN;
             transport(octets, offset..end, Some(Opcode::CNP))?
         }
-        None => Transport::opaque(octets.len() - Lrh::LEN - VCRC_LEN),
+        None => Transport::opaque(length - Lrh::LEN - VCRC_LEN),
     };
     let lrh = LrhView::new(octets)?;
     let management = lrh.virtual_lane() == VirtualLane::MANAGEMENT;
     Ok(FrameHeaders {
-        size: Bytes::new(octets.len() as u64),
+        size: Bytes::new(length as u64),
         source: lrh.slid().into(),
         destination: lrh.dlid().into(),
         multicast: lrh.dlid().is_multicast(),

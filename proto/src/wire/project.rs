@@ -9,6 +9,7 @@
 //! for all. If that EtherType is in use, configure another one ([`ProjectTypes`]).
 
 pub mod bcn;
+pub mod pattern;
 pub mod rate_tag;
 pub mod test_frame;
 
@@ -74,6 +75,11 @@ impl ProjectTypes {
         bcn: ethertype::PROJECT,
         rate_tag: ethertype::PROJECT,
     };
+
+    /// The default ones, but for `rate_tag`, which may be any EtherType.
+    pub(crate) const fn of_tag(rate_tag: u16) -> ProjectTypes {
+        ProjectTypes { rate_tag, ..ProjectTypes::DEFAULT }
+    }
 
     /// These EtherTypes, which may be equal.
     ///

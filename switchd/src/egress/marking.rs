@@ -10,7 +10,7 @@ use proto::frame::{Frame, FrameHeaders, FrameKind};
 use proto::ids::{Ecn, QueuePairNumber, VirtualLane};
 use proto::units::Bytes;
 use proto::wire::ethernet::plan;
-use proto::wire::infiniband::relabel::relabel;
+use proto::wire::infiniband::relabel::relabel_frame;
 use proto::wire::internet::mark_congestion;
 
 /// A mark that a frame will carry.
@@ -74,7 +74,7 @@ pub fn write(headers: &FrameHeaders, lane: VirtualLane, frame: &mut Frame) {
             mark_congestion(&mut frame.octets);
         }
         FrameKind::Infiniband if headers.fecn || lane != headers.lane => {
-            relabel(&mut frame.octets, lane, headers.fecn);
+            relabel_frame(frame, lane, headers.fecn);
         }
         _ => {}
     }

@@ -45,6 +45,7 @@ impl Switch {
         let Switch { managed, ports, .. } = self;
         let Some(managed) = managed else { return };
         let (input, now) = (packet.input, packet.now);
+        packet.frame.materialise();
         let verdict = managed.receive(
             &mut packet.frame.octets,
             input,

@@ -93,6 +93,8 @@ impl<W: Fn(End) -> bool, L: FnMut(End, Direction, &Frame)> Observer for Onlooker
 
     fn frame(&mut self, frame: &Frame, passage: &Passage) {
         let Passage { device: node, port, direction, .. } = *passage;
-        (self.look)(End { node, port }, direction, frame);
+        let mut whole = frame.clone();
+        whole.materialise();
+        (self.look)(End { node, port }, direction, &whole);
     }
 }

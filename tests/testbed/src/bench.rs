@@ -254,6 +254,7 @@ impl<D: Device + ?Sized> Bench<D> {
 
     fn drain(&mut self) {
         while let Some(mut sent) = self.device.poll_transmit(self.now) {
+            sent.frame.materialise();
             sent.frame.integrity = Integrity::Unchecked;
             let (index, at) = (sent.port.index(), sent.at);
             let received = at + self.neighbours[index].delay;

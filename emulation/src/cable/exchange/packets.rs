@@ -155,9 +155,16 @@ impl PortSockets {
     }
 
     /// Queues `frame` for the next flush.
-    pub fn send(&mut self, line: &Outgoing, frame: Frame, stamp: Instant, pool: &mut FramePool) {
+    pub fn send(
+        &mut self,
+        line: &Outgoing,
+        mut frame: Frame,
+        stamp: Instant,
+        pool: &mut FramePool,
+    ) {
         let Some(place) = self.by_line[line.index()] else { return pool.recycle(frame) };
         let port = &mut self.ports[place];
+        frame.materialise();
         port.sent.count(&frame);
         if port.attached.as_mut().is_some_and(|interface| interface.refuses(&frame)) {
             return pool.recycle(frame);

@@ -274,13 +274,14 @@ impl Pair {
             self.in_flight[to].push_back((arrives, frame));
             return;
         }
+        let mut room = bytes::BytesMut::new();
+        let octets = frame.whole(&mut room);
         let verified = match on_ethernet {
-            true => checks::verify_checksums(&frame.octets)
-                .and_then(|()| checks::verify_icrc(&frame.octets)),
-            false => verify_icrc(&frame.octets).and_then(|()| verify_vcrc(&frame.octets)),
+            true => checks::verify_checksums(octets).and_then(|()| checks::verify_icrc(octets)),
+            false => verify_icrc(octets).and_then(|()| verify_vcrc(octets)),
         };
         assert_eq!(verified, Ok(()));
-        let seen = Seen { from, at, kind: frame.kind, octets: frame.octets.to_vec() };
+        let seen = Seen { from, at, kind: frame.kind, octets: octets.to_vec() };
         let impairment = (self.impair)(&seen);
         self.seen.push(seen);
         match impairment {
@@ -291,12 +292,14 @@ impl Pair {
             Impairment::Mark if on_ethernet => assert!(mark_congestion(&mut frame.octets)),
             Impairment::Mark => assert!(infiniband::set_fecn(&mut frame.octets)),
             Impairment::MarkAndCorrupt => {
+                frame.materialise();
                 assert!(mark_congestion(&mut frame.octets));
                 let middle = frame.octets.len() / 2;
                 frame.octets[middle] ^= 0x10;
                 frame.integrity = Integrity::Unchecked;
             }
             Impairment::CorruptPayload => {
+                frame.materialise();
                 let middle = frame.octets.len() / 2;
                 frame.octets[middle] ^= 0x10;
                 if !on_ethernet {
@@ -305,6 +308,7 @@ impl Pair {
                 frame.integrity = Integrity::Unchecked;
             }
             Impairment::CorruptLink => {
+                frame.materialise();
                 frame.octets[3] ^= 0x10;
                 frame.integrity = Integrity::Unchecked;
             }

@@ -16,8 +16,8 @@ fn responder(service: Service) -> Responder {
 static PAYLOAD: [u8; 300] = [7; 300];
 
 fn send(psn: u32, position: Position, length: usize) -> Request<'static> {
-    let payload = &PAYLOAD[..length];
-    Request { psn: Psn::truncate(psn), verb: Verb::Send, position, reth: None, payload }
+    let (payload, length) = (&PAYLOAD[..length], length as u64);
+    Request { psn: Psn::truncate(psn), verb: Verb::Send, position, reth: None, length, payload }
 }
 
 fn refused(responder: &mut Responder, request: &Request<'_>) -> Option<DropReason> {

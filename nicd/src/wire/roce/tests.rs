@@ -49,7 +49,7 @@ fn emitted(version: RoceVersion, class: FrameClass, payload: &[u8]) -> Frame {
 
 /// The packet in a frame.
 fn parsed<'a>(wire: &WireFormat, octets: &'a [u8]) -> Result<ReceivedPacket<'a>, DropReason> {
-    match wire.parse_frame(octets)? {
+    match wire.roce().expect("the format is RoCE").parse_frame(octets, octets.len())? {
         FrameContent::Packet(inward) => Ok(inward),
         other => panic!("{other:?}"),
     }

@@ -22,15 +22,17 @@ use crate::wire::roce::Layout;
 /// If tags, IP, RoCE or test frame headers are truncated or their lengths disagree with the octets, and
 /// for MAC control (parse it with [`MacControl`]).
 pub fn classify_ethernet(octets: &[u8], map: &PriorityMap) -> Result<FrameHeaders, ParseError> {
-    classify_ethernet_by(octets, map, &ProjectTypes::DEFAULT)
+    classify_ethernet_by(octets, octets.len(), map, &ProjectTypes::DEFAULT)
 }
 
-/// As [`classify_ethernet`], with these EtherTypes for the project's frames.
+/// As [`classify_ethernet`], with these EtherTypes for the project's frames, for a frame of `length` octets, the first
+/// of which are `octets`: without RoCE all of them.
 ///
 /// # Errors
 /// Those of [`classify_ethernet`].
 pub fn classify_ethernet_by(
     octets: &[u8],
+    length: usize,
     map: &PriorityMap,
     types: &ProjectTypes,
 ) -> Result<FrameHeaders, ParseError> {
@@ -44,7 +46,7 @@ pub fn classify_ethernet_by(
         ));
     }
     let begin = preface.octets_len();
-    let layout = Layout::behind(octets, preface)?;
+    let layout = Layout::behind(octets, length, preface)?;
     let transport = match layout {
         Some(layout) => {
             // RoCEv1 has no notification; opcode 0x81 belongs to RoCEv2.
@@ -58,7 +60,7 @@ pub fn classify_ethernet_by(
     let pcp = envelope.tag.map(|tag| tag.priority);
     let priority = map.priority(pcp, dscp).get();
     Ok(FrameHeaders {
-        size: ethernet_size(octets.len()),
+        size: ethernet_size(length),
         source: envelope.header.source.into(),
         destination: envelope.header.destination.into(),
         multicast: envelope.header.destination.is_group(),

@@ -78,7 +78,8 @@ fn times_octet(residue: u16, octet: u8) -> u16 {
     sum
 }
 
-fn crc16(octets: &[u8]) -> u16 {
+/// The CRC of VCRC and LPCRC.
+pub(crate) fn crc16(octets: &[u8]) -> u16 {
     if octets.len() < VECTOR_MIN {
         return !octets.iter().fold(0xffff, |register, octet| step(register, *octet));
     }
@@ -119,7 +120,11 @@ pub fn icrc_by_link_header(octets: &[u8]) -> Option<u32> {
 /// With a GRH the LRH counts as ones throughout; without, only its VL does.
 /// Source: IBTA Vol 1, 7.8.1.
 fn icrc_with_bth_at(bth: usize, octets: &[u8]) -> u32 {
-    let covered = &octets[..octets.len() - ICRC_LEN - VCRC_LEN];
+    icrc_over(bth, &octets[..octets.len() - ICRC_LEN - VCRC_LEN])
+}
+
+/// The ICRC over `covered`, which begins with the LRH.
+pub(crate) fn icrc_over(bth: usize, covered: &[u8]) -> u32 {
     if bth > Lrh::LEN {
         // Outside its subnet the whole LRH counts as ones, as on Ethernet, which has none.
         return ethernet::crc::icrc(Network::Global, Grh::LEN, &covered[Lrh::LEN..]);

@@ -28,13 +28,22 @@ const RAW_WORDS_MIN: u16 = 5;
 /// In layer "LRH": too short, an unknown version, or a PktLen that disagrees with the octets.
 #[inline]
 pub fn check(octets: &[u8]) -> Result<(), ParseError> {
+    check_part(octets, octets.len())
+}
+
+/// The same checks for a packet of `length` octets, the first of which are `octets`.
+///
+/// # Errors
+/// Those of [`check`].
+#[inline]
+pub fn check_part(octets: &[u8], length: usize) -> Result<(), ParseError> {
     let lrh = LrhView::new(octets)?;
     if lrh.version() != 0 {
         return Err(ParseError::new(Lrh::LAYER, 0, Reason::Version(lrh.version())));
     }
     let declared = usize::from(lrh.packet_length()) * WORD + VCRC_LEN;
-    if declared != octets.len() {
-        return Err(ParseError::length(Lrh::LAYER, 0, declared, octets.len()));
+    if declared != length {
+        return Err(ParseError::length(Lrh::LAYER, 0, declared, length));
     }
     Ok(())
 }

@@ -58,7 +58,7 @@ impl<'a> Packet<'a> {
             });
         };
         let is_global = lrh.next_header == LinkNextHeader::Global;
-        let grh = is_global.then(|| parse_grh(octets)).transpose()?;
+        let grh = is_global.then(|| parse_grh(octets, octets.len())).transpose()?;
         let (bth, icrc) = (Some(bth), Some(carried_icrc(octets)));
         Ok(Packet { lrh, grh, bth, extended, payload, pad, icrc, vcrc })
     }
@@ -68,13 +68,26 @@ impl<'a> Packet<'a> {
     /// # Errors
     /// As [`Packet::parse`].
     pub fn transport(octets: &'a [u8]) -> Result<Option<Transport<'a>>, ParseError> {
-        envelope::check(octets)?;
+        Packet::transport_part(octets, octets.len())
+    }
+
+    /// As [`Packet::transport`], of a packet of `length` octets, the first of which are `octets`; of one that is not raw at
+    /// least those up to the sixth behind the BTH, and all headers.
+    ///
+    /// # Errors
+    /// As [`Packet::parse`].
+    pub fn transport_part(
+        octets: &'a [u8],
+        length: usize,
+    ) -> Result<Option<Transport<'a>>, ParseError> {
+        envelope::check_part(octets, length)?;
         let Some(offset) = bth_offset(octets)? else { return Ok(None) };
         if offset > Lrh::LEN {
-            parse_grh(octets)?;
+            parse_grh(octets, length)?;
         }
-        let end = octets.len() - ICRC_LEN - VCRC_LEN;
-        Transport::parse(&octets[offset..end], offset).map(Some)
+        let end = length - ICRC_LEN - VCRC_LEN;
+        let present = &octets[offset..end.min(octets.len())];
+        Transport::parse_part(present, end - offset, offset).map(Some)
     }
 
     /// Length on the wire in octets, LRH to VCRC.
@@ -107,7 +120,8 @@ impl<'a> Packet<'a> {
     }
 }
 
-fn parse_grh(octets: &[u8]) -> Result<Grh, ParseError> {
+/// The GRH of a packet of `length` octets.
+fn parse_grh(octets: &[u8], length: usize) -> Result<Grh, ParseError> {
     let refuse = |reason| ParseError::new(Grh::LAYER, Lrh::LEN, reason);
     let after_lrh = &octets[Lrh::LEN..];
     let grh = Grh::parse(after_lrh).map_err(|error| error.within(Lrh::LEN))?;
@@ -115,7 +129,7 @@ fn parse_grh(octets: &[u8]) -> Result<Grh, ParseError> {
         return Err(refuse(Reason::Version(grh.version)));
     }
     let declared = usize::from(grh.payload_length);
-    let present = after_lrh.len() - Grh::LEN - VCRC_LEN;
+    let present = length - Lrh::LEN - Grh::LEN - VCRC_LEN;
     if declared != present {
         return Err(refuse(Reason::Length { declared, present }));
     }

@@ -5,6 +5,7 @@
 
 use super::envelope::bth_offset;
 use super::{Lrh, bth, crc};
+use crate::frame::Frame;
 use crate::ids::VirtualLane;
 
 /// Sets the packet's virtual lane. Invalidates the VCRC, but not the ICRC.
@@ -29,18 +30,37 @@ pub fn set_fecn(octets: &mut [u8]) -> bool {
 ///
 /// A wrong VCRC stays wrong. Returns true if the packet now has FECN set.
 pub fn relabel(octets: &mut [u8], lane: VirtualLane, fecn: bool) -> bool {
+    change(octets, lane, fecn, crc::amend_vcrc)
+}
+
+/// As [`relabel`], of a frame whose last octets may be implied. An implied VCRC needs no update.
+pub fn relabel_frame(frame: &mut Frame, lane: VirtualLane, fecn: bool) -> bool {
+    if frame.implied == 0 {
+        return relabel(&mut frame.octets, lane, fecn);
+    }
+    change(&mut frame.octets, lane, fecn, |_, _, _| {})
+}
+
+/// Makes the changes of [`relabel`]. `amend` gets the octets after each change, its position, and the changed bits.
+#[inline]
+fn change(
+    octets: &mut [u8],
+    lane: VirtualLane,
+    fecn: bool,
+    amend: impl Fn(&mut [u8], usize, u8),
+) -> bool {
     let Some(before) = octets.first().copied() else { return false };
     set_virtual_lane(octets, lane);
-    let change = before ^ octets[0];
-    if change != 0 {
-        crc::amend_vcrc(octets, 0, change);
+    let changed = before ^ octets[0];
+    if changed != 0 {
+        amend(octets, 0, changed);
     }
     let Ok(Some(bth)) = bth_offset(octets) else { return false };
     let position = bth + bth::F_B_RESV6;
     let carried = octets[position] & bth::FECN != 0;
     if fecn && !carried {
         octets[position] |= bth::FECN;
-        crc::amend_vcrc(octets, position, bth::FECN);
+        amend(octets, position, bth::FECN);
     }
     carried || fecn
 }

@@ -27,6 +27,19 @@ impl<'a> Transport<'a> {
     /// # Errors
     /// A truncated header, an unknown version, or a PadCnt beyond the octets.
     pub fn parse(octets: &'a [u8], offset: usize) -> Result<Transport<'a>, ParseError> {
+        Transport::parse_part(octets, octets.len(), offset)
+    }
+
+    /// As [`Transport::parse`], of `length` octets, the first of which are `octets`, with all headers. Payload and pad are
+    /// cut at the end of `octets`.
+    ///
+    /// # Errors
+    /// Those of [`Transport::parse`].
+    pub fn parse_part(
+        octets: &'a [u8],
+        length: usize,
+        offset: usize,
+    ) -> Result<Transport<'a>, ParseError> {
         let bth = Bth::parse(octets).map_err(|error| error.within(offset))?;
         if bth.version != 0 {
             return Err(ParseError::new(Bth::LAYER, offset, Reason::Version(bth.version)));
@@ -35,11 +48,12 @@ impl<'a> Transport<'a> {
         let set = bth.opcode.extended_headers();
         let extended = ExtendedHeaders::parse(set, body, offset + Bth::LEN)?;
         let padded = &body[set.octets()..];
+        let padded_len = length - Bth::LEN - set.octets();
         let pad_count = usize::from(bth.pad_count);
-        let Some(payload_len) = padded.len().checked_sub(pad_count) else {
-            return Err(ParseError::length(Bth::LAYER, offset, pad_count, padded.len()));
+        let Some(payload_len) = padded_len.checked_sub(pad_count) else {
+            return Err(ParseError::length(Bth::LAYER, offset, pad_count, padded_len));
         };
-        let (payload, pad) = padded.split_at(payload_len);
+        let (payload, pad) = padded.split_at(payload_len.min(padded.len()));
         Ok(Transport { bth, extended, payload, pad })
     }
 
@@ -65,7 +79,8 @@ pub(crate) struct TransportPlan<'a> {
     extended: &'a ExtendedHeaders,
     /// Place of the BTH.
     pub bth_at: usize,
-    payload_at: usize,
+    /// Place of the payload.
+    pub payload_at: usize,
     payload_length: usize,
     /// End of the ICRC, on a word boundary behind the pad.
     pub end: usize,
@@ -88,6 +103,19 @@ impl<'a> TransportPlan<'a> {
         (set == bth.opcode.extended_headers()).then_some(plan)
     }
 
+    /// Replaces the contents of `buffer` by all headers. `lower` writes those before the BTH. There is room for `room`
+    /// octets in all.
+    #[inline]
+    pub fn emit_headers(&self, buffer: &mut BytesMut, room: usize, lower: impl FnOnce(&mut [u8])) {
+        buffer.clear();
+        buffer.reserve(room);
+        buffer.resize(self.payload_at, 0);
+        lower(buffer);
+        let pad_count = (self.payload_length.wrapping_neg() % WORD) as u8;
+        Bth { pad_count, ..*self.bth }.emit(&mut buffer[self.bth_at..]);
+        self.extended.emit(&mut buffer[self.bth_at + Bth::LEN..]);
+    }
+
     /// Replaces the contents of `buffer` by `total` octets. `lower` writes the headers before the BTH, `append`
     /// appends the payload. Pad, ICRC and everything after it are zero.
     ///
@@ -101,13 +129,7 @@ impl<'a> TransportPlan<'a> {
         lower: impl FnOnce(&mut [u8]),
         append: impl FnOnce(&mut BytesMut),
     ) {
-        buffer.clear();
-        buffer.reserve(total);
-        buffer.resize(self.payload_at, 0);
-        lower(buffer);
-        let pad_count = (self.payload_length.wrapping_neg() % WORD) as u8;
-        Bth { pad_count, ..*self.bth }.emit(&mut buffer[self.bth_at..]);
-        self.extended.emit(&mut buffer[self.bth_at + Bth::LEN..]);
+        self.emit_headers(buffer, total, lower);
         append(buffer);
         let appended = buffer.len() - self.payload_at;
         assert_eq!(appended, self.payload_length, "the payload has the planned length");

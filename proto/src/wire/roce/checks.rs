@@ -12,13 +12,31 @@ use crate::wire::roce::layout::Layout;
 
 /// The correct ICRC of the packet at `layout`.
 pub fn icrc(octets: &[u8], layout: &Layout) -> u32 {
-    let covered = &octets[layout.network_at..layout.icrc_at()];
+    icrc_over(&octets[layout.network_at..layout.icrc_at()], layout)
+}
+
+/// The ICRC over `covered`, which begins with the network header.
+pub(crate) fn icrc_over(covered: &[u8], layout: &Layout) -> u32 {
     crc::icrc(layout.network, layout.bth_at - layout.network_at, covered)
 }
 
-/// The ICRC in the packet, sent least significant octet first.
+/// The ICRC in the packet, sent least significant octet first; 0 if `octets` end before it.
 pub fn carried_icrc(octets: &[u8], layout: &Layout) -> u32 {
-    octets[..layout.end].last_chunk::<ICRC_LEN>().map_or(0, |found| u32::from_le_bytes(*found))
+    let packet = octets.get(..layout.end).unwrap_or_default();
+    packet.last_chunk::<ICRC_LEN>().map_or(0, |found| u32::from_le_bytes(*found))
+}
+
+/// Writes the correct ICRC, then the UDP checksum, which covers it. A UDP checksum of 0 means none and stays.
+pub fn refresh(octets: &mut [u8], layout: &Layout) {
+    let icrc = icrc(octets, layout).to_le_bytes();
+    octets[layout.icrc_at()..layout.end].copy_from_slice(&icrc);
+    let Some(udp_at) = layout.udp_at() else { return };
+    let place = udp_at + 6..udp_at + 8;
+    if octets[place.clone()] != [0, 0]
+        && let Some(checksum) = udp_checksum(octets, layout)
+    {
+        octets[place].copy_from_slice(&checksum.to_be_bytes());
+    }
 }
 
 /// The correct UDP checksum; `None` without UDP.

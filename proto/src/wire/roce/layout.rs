@@ -46,20 +46,25 @@ impl Layout {
     /// Those of [`Self::find`].
     #[inline]
     pub fn find_by(octets: &[u8], types: &ProjectTypes) -> Result<Option<Layout>, ParseError> {
-        Layout::behind(octets, Preface::parse(octets, types)?)
+        Layout::behind(octets, octets.len(), Preface::parse(octets, types)?)
     }
 
-    /// As [`Self::find`], for a frame with a parsed preface.
+    /// As [`Self::find`], for a frame of `length` octets with a parsed preface. `octets` are the first of them, with all
+    /// headers up to the BTH.
     ///
     /// # Errors
     /// Those of [`Self::find`], except errors of the preface.
     #[inline]
-    pub fn behind(octets: &[u8], preface: Preface) -> Result<Option<Layout>, ParseError> {
+    pub fn behind(
+        octets: &[u8],
+        length: usize,
+        preface: Preface,
+    ) -> Result<Option<Layout>, ParseError> {
         let network_at = preface.octets_len();
         let (network, found) = match preface.ethertype() {
-            ethertype::IPV4 => (Network::Ipv4, ipv4(octets, network_at)?),
-            ethertype::IPV6 => (Network::Ipv6, ipv6(octets, network_at)?),
-            ethertype::ROCE_V1 => (Network::Global, Some(global(octets, network_at)?)),
+            ethertype::IPV4 => (Network::Ipv4, ipv4(octets, length, network_at)?),
+            ethertype::IPV6 => (Network::Ipv6, ipv6(octets, length, network_at)?),
+            ethertype::ROCE_V1 => (Network::Global, Some(global(octets, length, network_at)?)),
             _ => return Ok(None),
         };
         let Some(Inside { bth_at, end }) = found else { return Ok(None) };
@@ -91,7 +96,7 @@ struct Inside {
     end: usize,
 }
 
-fn ipv4(octets: &[u8], at: usize) -> Result<Option<Inside>, ParseError> {
+fn ipv4(octets: &[u8], length: usize, at: usize) -> Result<Option<Inside>, ParseError> {
     let refuse = |reason| Err(ParseError::new(Ipv4::LAYER, at, reason));
     let packet = &octets[at..];
     let header = Ipv4View::new(packet).map_err(|error| error.within(at))?;
@@ -102,9 +107,9 @@ fn ipv4(octets: &[u8], at: usize) -> Result<Option<Inside>, ParseError> {
         return refuse(Reason::Illegal("IHL is below 5"));
     }
     let header_len = usize::from(header.header_words()) * 4;
-    let declared = usize::from(header.total_length());
-    if declared < header_len || declared > packet.len() {
-        return refuse(Reason::Length { declared, present: packet.len() });
+    let (declared, present) = (usize::from(header.total_length()), length - at);
+    if declared < header_len || declared > present {
+        return refuse(Reason::Length { declared, present });
     }
     if header.protocol() != ethertype::UDP || header.is_fragment() {
         return Ok(None);
@@ -112,14 +117,14 @@ fn ipv4(octets: &[u8], at: usize) -> Result<Option<Inside>, ParseError> {
     udp(octets, at + header_len, at + declared)
 }
 
-fn ipv6(octets: &[u8], at: usize) -> Result<Option<Inside>, ParseError> {
+fn ipv6(octets: &[u8], length: usize, at: usize) -> Result<Option<Inside>, ParseError> {
     let refuse = |reason| Err(ParseError::new(Ipv6::LAYER, at, reason));
     let packet = &octets[at..];
     let header = Ipv6View::new(packet).map_err(|error| error.within(at))?;
     if header.version() != Ipv6::VERSION {
         return refuse(Reason::Version(header.version()));
     }
-    let (declared, present) = (usize::from(header.payload_length()), packet.len() - Ipv6::LEN);
+    let (declared, present) = (usize::from(header.payload_length()), length - at - Ipv6::LEN);
     if declared > present {
         return refuse(Reason::Length { declared, present });
     }
@@ -129,9 +134,10 @@ fn ipv6(octets: &[u8], at: usize) -> Result<Option<Inside>, ParseError> {
     udp(octets, at + Ipv6::LEN, at + Ipv6::LEN + declared)
 }
 
-/// The UDP datagram from `at` to `end`, which are within the frame.
+/// The UDP datagram from `at` to `end`, which are within the frame, though not all of it may be in `octets`.
 fn udp(octets: &[u8], at: usize, end: usize) -> Result<Option<Inside>, ParseError> {
-    let header = UdpView::new(&octets[at..end]).map_err(|error| error.within(at))?;
+    let header =
+        UdpView::new(&octets[at..end.min(octets.len())]).map_err(|error| error.within(at))?;
     if header.destination_port() != ethertype::ROCE_V2_PORT {
         return Ok(None);
     }
@@ -142,7 +148,7 @@ fn udp(octets: &[u8], at: usize, end: usize) -> Result<Option<Inside>, ParseErro
     Ok(Some(Inside { bth_at: at + Udp::LEN, end }))
 }
 
-fn global(octets: &[u8], at: usize) -> Result<Inside, ParseError> {
+fn global(octets: &[u8], length: usize, at: usize) -> Result<Inside, ParseError> {
     let refuse = |reason| Err(ParseError::new(Grh::LAYER, at, reason));
     let packet = &octets[at..];
     let grh = GrhView::new(packet).map_err(|error| error.within(at))?;
@@ -152,7 +158,7 @@ fn global(octets: &[u8], at: usize) -> Result<Inside, ParseError> {
     if grh.next_header() != Grh::NEXT_HEADER_BTH {
         return refuse(Reason::Illegal("the next header is not a BTH"));
     }
-    let (declared, present) = (usize::from(grh.payload_length()), packet.len() - Grh::LEN);
+    let (declared, present) = (usize::from(grh.payload_length()), length - at - Grh::LEN);
     if declared > present {
         return refuse(Reason::Length { declared, present });
     }

@@ -120,19 +120,21 @@ impl<'a> Packet<'a> {
         layout.map(|layout| Packet::parse_at(octets, &layout)).transpose()
     }
 
-    /// As [`Self::parse`], for a frame with a known layout.
+    /// As [`Self::parse`], for a frame with a known layout. `octets` may end within the payload; then the payload is cut,
+    /// and the ICRC is 0.
     ///
     /// # Errors
     /// Those of [`Transport::parse`].
     pub fn parse_at(octets: &'a [u8], layout: &Layout) -> Result<Packet<'a>, ParseError> {
         let (bth_at, icrc_at) = (layout.bth_at, layout.icrc_at());
+        let present = &octets[bth_at..icrc_at.min(octets.len())];
         Ok(Packet {
             ethernet: layout.preface.envelope,
             congestion_tag: layout.preface.tag,
             network: NetworkHeaders::parse(octets, layout)?,
-            transport: Transport::parse(&octets[bth_at..icrc_at], bth_at)?,
+            transport: Transport::parse_part(present, icrc_at - bth_at, bth_at)?,
             icrc: carried_icrc(octets, layout),
-            trailer: &octets[layout.end..],
+            trailer: octets.get(layout.end..).unwrap_or_default(),
         })
     }
 

@@ -37,7 +37,8 @@ pub(super) fn receive(
     if frame.integrity == Integrity::Aborted {
         return Err((DropReason::Aborted, VirtualLane::ZERO));
     }
-    let headers = classify_ethernet_by(&frame.octets, &pause.priorities, &pause.project)
+    let (octets, length) = (&frame.octets[..], frame.octets_len());
+    let headers = classify_ethernet_by(octets, length, &pause.priorities, &pause.project)
         .map_err(|error| (error.drop_reason(), VirtualLane::ZERO))?;
     if headers.payload > state.mtu || headers.size.get() > state.mtu.get() + HEADERS_MAX {
         return Err((DropReason::Mtu, headers.lane));

@@ -11,7 +11,7 @@ use crate::link::credit::{ControlOutcome, LinkState};
 use crate::link::flow_control::CreditControl;
 use crate::link::port::state::PortState;
 use crate::units::Instant;
-use crate::wire::classify::classify;
+use crate::wire::classify::classify_frame;
 use crate::wire::infiniband::crc::verify_vcrc;
 use crate::wire::infiniband::envelope;
 use crate::wire::infiniband::flow_control_packet::FlowControlPacket;
@@ -52,10 +52,10 @@ pub(super) fn receive_packet(
     if envelope::is_below_minimum(&frame.octets) {
         return Err((DropReason::PacketLength, VirtualLane::ZERO));
     }
-    let headers = classify(frame.kind, &frame.octets)
-        .map_err(|error| (error.drop_reason(), VirtualLane::ZERO))?;
+    let headers =
+        classify_frame(frame).map_err(|error| (error.drop_reason(), VirtualLane::ZERO))?;
     let lane = headers.lane;
-    if frame.integrity == Integrity::Unchecked && verify_vcrc(&frame.octets).is_err() {
+    if frame.is_unchecked() && verify_vcrc(&frame.octets).is_err() {
         return Err((DropReason::Vcrc, lane));
     }
     let is_management = lane == VirtualLane::MANAGEMENT;

@@ -105,6 +105,29 @@ impl PacketBuilder {
         payload_length: usize,
         append: impl FnOnce(&mut BytesMut),
     ) -> Result<(), EmitError> {
+        let plan = self.plan(payload_length)?;
+        plan.emit(buffer, plan.end + VCRC_LEN, |octets| self.lower(octets, &plan), append);
+        crc::refresh_both(buffer);
+        Ok(())
+    }
+
+    /// Replaces the contents of `buffer` by the headers alone, LRH to extended headers, of a packet with `payload_length`
+    /// octets of payload. There is room for `more` octets behind them.
+    ///
+    /// # Errors
+    /// As [`PacketBuilder::emit`].
+    pub fn emit_headers(
+        &self,
+        buffer: &mut BytesMut,
+        payload_length: usize,
+        more: usize,
+    ) -> Result<(), EmitError> {
+        let plan = self.plan(payload_length)?;
+        plan.emit_headers(buffer, plan.payload_at + more, |octets| self.lower(octets, &plan));
+        Ok(())
+    }
+
+    fn plan(&self, payload_length: usize) -> Result<TransportPlan<'_>, EmitError> {
         let bth_at = Lrh::LEN + self.grh.map_or(0, |_| Grh::LEN);
         let plan = TransportPlan::new(&self.bth, &self.extended, bth_at, payload_length)
             .ok_or(EmitError::ExtendedHeaders { opcode: self.bth.opcode })?;
@@ -112,16 +135,16 @@ impl PacketBuilder {
         if words > usize::from(Lrh::PACKET_LENGTH_MAX) {
             return Err(EmitError::TooLong { words });
         }
-        let lower = |octets: &mut [u8]| {
-            self.lrh(words as u16).emit(octets);
-            if let Some(grh) = self.grh {
-                let payload_length = (plan.end - bth_at) as u16;
-                Grh { payload_length, ..grh }.emit(&mut octets[Lrh::LEN..]);
-            }
-        };
-        plan.emit(buffer, plan.end + VCRC_LEN, lower, append);
-        crc::refresh_both(buffer);
-        Ok(())
+        Ok(plan)
+    }
+
+    /// Writes the headers before the BTH of `plan`.
+    fn lower(&self, octets: &mut [u8], plan: &TransportPlan<'_>) {
+        self.lrh((plan.end / WORD) as u16).emit(octets);
+        if let Some(grh) = self.grh {
+            let payload_length = (plan.end - plan.bth_at) as u16;
+            Grh { payload_length, ..grh }.emit(&mut octets[Lrh::LEN..]);
+        }
     }
 
     fn lrh(&self, packet_length: u16) -> Lrh {

@@ -92,21 +92,51 @@ impl PacketBuilder<'_> {
         payload_length: usize,
         append: impl FnOnce(&mut BytesMut),
     ) -> Result<(), EmitError> {
+        let (plan, layout) = self.plan(payload_length)?;
+        plan.emit(buffer, plan.end.max(LEAST), |octets| self.lower(octets, &layout), append);
+        checks::refresh(buffer, &layout);
+        Ok(())
+    }
+
+    /// Replaces the contents of `buffer` by the headers alone, addresses to extended headers, of a packet with
+    /// `payload_length` octets of payload. There is room for `more` octets behind them. The UDP checksum, which covers the
+    /// payload, is 0 if the packet is to have none, and not yet right otherwise.
+    ///
+    /// # Errors
+    /// As [`PacketBuilder::emit`].
+    pub fn emit_headers(
+        &self,
+        buffer: &mut BytesMut,
+        payload_length: usize,
+        more: usize,
+    ) -> Result<(), EmitError> {
+        let (plan, layout) = self.plan(payload_length)?;
+        plan.emit_headers(buffer, plan.payload_at + more, |octets| self.lower(octets, &layout));
+        Ok(())
+    }
+
+    fn plan(&self, payload_length: usize) -> Result<(TransportPlan<'_>, Layout), EmitError> {
         let ethernet = self.envelope();
         let network_at = ethernet.octets_len();
         let bth_at = network_at + self.network.octets_len();
         let plan = TransportPlan::new(&self.bth, &self.extended, bth_at, payload_length)
             .ok_or(EmitError::ExtendedHeaders { opcode: self.bth.opcode })?;
         let end = plan.end;
-        let network = self.network_of(end - network_at)?;
-        let lower = |octets: &mut [u8]| {
-            ethernet.emit(octets);
-            network.emit(&mut octets[network_at..]);
-        };
-        plan.emit(buffer, end.max(LEAST), lower, append);
-        let (preface, network) = (Preface::untagged(ethernet), network.network());
-        self.write_checks(buffer, &Layout { preface, network, network_at, bth_at, end });
-        Ok(())
+        self.check_length(end - network_at)?;
+        let (preface, network) = (Preface::untagged(ethernet), self.network.network());
+        Ok((plan, Layout { preface, network, network_at, bth_at, end }))
+    }
+
+    /// Writes the headers before the BTH. Where there is to be a UDP checksum, its octets are not 0.
+    fn lower(&self, octets: &mut [u8], layout: &Layout) {
+        let Layout { preface, network_at, .. } = *layout;
+        preface.emit(octets);
+        self.network_of(layout.end - network_at).emit(&mut octets[network_at..]);
+        if let (Network::Ipv4, Some(udp_at)) = (layout.network, layout.udp_at()) {
+            let header = &mut octets[network_at..udp_at];
+            let checksum = checksum::ipv4_header(header);
+            header[10..12].copy_from_slice(&checksum.to_be_bytes());
+        }
     }
 
     fn envelope(&self) -> Envelope {
@@ -114,50 +144,39 @@ impl PacketBuilder<'_> {
         self.tag.map_or(plain, |tag| plain.tagged(tag))
     }
 
-    /// The network headers of a packet with `octets` octets, network header to ICRC.
-    fn network_of(&self, length: usize) -> Result<NetworkHeaders<'_>, EmitError> {
-        if length > LENGTH_MAX {
-            return Err(EmitError::TooLong { octets: length });
+    /// Checks the length of the packet, network header to ICRC, and that of options.
+    fn check_length(&self, octets: usize) -> Result<(), EmitError> {
+        if octets > LENGTH_MAX {
+            return Err(EmitError::TooLong { octets });
         }
+        match self.network {
+            NetworkHeaders::Ipv4(_, options, _)
+                if options.len() > OPTIONS_MAX || !options.len().is_multiple_of(WORD) =>
+            {
+                Err(EmitError::Options { octets: options.len() })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The network headers of a packet with `length` octets, network header to ICRC.
+    fn network_of(&self, length: usize) -> NetworkHeaders<'_> {
         let behind = |header: usize| (length - header) as u16;
-        Ok(match self.network {
+        match self.network {
             NetworkHeaders::Global(grh) => {
                 NetworkHeaders::Global(Grh { payload_length: behind(Grh::LEN), ..grh })
             }
             NetworkHeaders::Ipv4(ip, options, udp) => {
-                if options.len() > OPTIONS_MAX || !options.len().is_multiple_of(WORD) {
-                    return Err(EmitError::Options { octets: options.len() });
-                }
                 let header_len = Ipv4::LEN + options.len();
                 let header_words = (header_len / WORD) as u8;
                 let ip = Ipv4 { header_words, total_length: behind(0), checksum: 0, ..ip };
-                let udp = Udp { length: behind(header_len), checksum: 0, ..udp };
-                NetworkHeaders::Ipv4(ip, options, udp)
+                NetworkHeaders::Ipv4(ip, options, Udp { length: behind(header_len), ..udp })
             }
             NetworkHeaders::Ipv6(ip, udp) => {
                 let ip = Ipv6 { payload_length: behind(Ipv6::LEN), ..ip };
-                let udp = Udp { length: ip.payload_length, checksum: 0, ..udp };
+                let udp = Udp { length: ip.payload_length, checksum: u16::MAX, ..udp };
                 NetworkHeaders::Ipv6(ip, udp)
             }
-        })
-    }
-
-    /// Writes the ICRC, then the UDP checksum, which covers it, then the IPv4 checksum.
-    fn write_checks(&self, octets: &mut [u8], layout: &Layout) {
-        let icrc = checks::icrc(octets, layout).to_le_bytes();
-        octets[layout.icrc_at()..layout.end].copy_from_slice(&icrc);
-        let Some(udp_at) = layout.udp_at() else { return };
-        let wants_checksum = match self.network {
-            NetworkHeaders::Ipv4(_, _, udp) => udp.checksum != 0,
-            _ => true,
-        };
-        if let Some(checksum) = checks::udp_checksum(octets, layout).filter(|_| wants_checksum) {
-            octets[udp_at + 6..udp_at + 8].copy_from_slice(&checksum.to_be_bytes());
-        }
-        if layout.network == Network::Ipv4 {
-            let header = &mut octets[layout.network_at..udp_at];
-            let checksum = checksum::ipv4_header(header);
-            header[10..12].copy_from_slice(&checksum.to_be_bytes());
         }
     }
 }
