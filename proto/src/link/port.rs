@@ -306,6 +306,7 @@ impl LinkPort {
 
     fn read_lanes(&mut self, now: Instant, readings: &mut Vec<LaneReading>) {
         readings.clear();
+        readings.reserve_exact(self.state.lanes.len());
         for (index, state) in self.state.lanes.iter_mut().enumerate() {
             let lane = VirtualLane::truncate(index as u8);
             state.in_queue.close(now);

@@ -28,9 +28,9 @@ struct Code {
     powers: [u32; IMPLIED_MAX / WORD + 1],
 }
 
-/// ICRC. Source: IBTA Vol 1, 7.8.1.
+/// ICRC. Source: IBTA Vol 1, 7.8.
 static ICRC: Code = Code::new(0x04c1_1db7_u32.reverse_bits(), 4);
-/// VCRC. Source: IBTA Vol 1, 7.8.2.
+/// VCRC. Source: IBTA Vol 1, 7.8.
 static VCRC: Code = Code::new(0x100b_u16.reverse_bits() as u32, 2);
 
 impl Code {

@@ -2,6 +2,7 @@
 //!
 //! The ICRC does not cover them, but the VCRC does. The setters do not update the VCRC, so that the caller can make
 //! further changes. [`relabel`] makes both changes and updates the VCRC without reading the whole packet.
+//! Source: IBTA Vol 1, 7.8 (what the CRCs cover).
 
 use super::envelope::bth_offset;
 use super::{Lrh, bth, crc};
