@@ -42,7 +42,7 @@ impl Hop {
     /// With `marks`, every frame gets FECN.
     fn new(marks: bool) -> Hop {
         let mut params = toml::Table::new();
-        params.insert("sw_th_frac".to_owned(), toml::Value::Float(0.0));
+        params.insert("sw_th_frac".to_owned(), toml::Value::Float(1e-9));
         let scheme = match marks {
             true => SchemeConfig { kind: "ib-cca".to_owned(), params },
             false => SchemeConfig { kind: "none".to_owned(), params: toml::Table::new() },
