@@ -23,8 +23,8 @@ mod played;
 #[path = "dut/stability.rs"]
 mod stability;
 
-use conformance::dut::statement::Statement;
-use conformance::dut::verdict::Verdict;
+use dut::statement::Statement;
+use dut::verdict::Verdict;
 use emulation::cable::namespace::Namespace;
 use host::image::Image;
 use host::vm::Qemu;
@@ -36,7 +36,7 @@ use std::io::ErrorKind;
 use std::process::Stdio;
 
 fn dut(name: &str) -> String {
-    in_repository(&format!("tests/conformance/duts/{name}.toml")).display().to_string()
+    in_repository(&format!("tests/dut/devices/{name}.toml")).display().to_string()
 }
 
 /// The statement about the device of a file, from these groups and cases.

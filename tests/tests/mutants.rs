@@ -1,6 +1,6 @@
 //! The cases for devices under test are tested: by devices with one fault each.
 //!
-//! Faults written by hand before the cases are in `tests/conformance/faults.toml`. A relay before our switch makes those of
+//! Faults written by hand before the cases are in `tests/dut/faults.toml`. A relay before our switch makes those of
 //! switches, a build of nicd from a scratch copy (`mutants/edits.toml`) and a relay before soft-RoCE make those of NICs.
 //! `mutants/drawn.toml` has mutants that were drawn by a seed; one build has them all. `PAUSEBED_LEDGER` names the folder of the
 //! ledger, by which their judgement goes on where it was stopped.
@@ -32,11 +32,11 @@ mod scratch;
 #[path = "mutants/switches.rs"]
 mod switches;
 
-use conformance::dut::file::{DutFile, DutKind, Reach};
-use conformance::dut::register::choose;
-use conformance::dut::statement::Statement;
-use conformance::dut::suite::Suite;
-use conformance::dut::verdict::{Outcome, Verdict};
+use dut::file::{DutFile, DutKind, Reach};
+use dut::register::choose;
+use dut::statement::Statement;
+use dut::suite::Suite;
+use dut::verdict::{Outcome, Verdict};
 use host::image::Image;
 use host::vm::{Qemu, Vm, VmSpec};
 use laboratory::{alone, in_repository};
@@ -46,9 +46,10 @@ use relay::{Editor, Relay, unaltered};
 use scratch::{Drawn, Scratch};
 use serde::Deserialize;
 use std::fs::{self, Permissions};
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 /// A row of `faults.toml`.
@@ -70,13 +71,13 @@ struct AllDrawn {
 
 /// The case that must find a fault.
 fn case_of(name: &str) -> String {
-    let text = fs::read_to_string(in_repository("tests/conformance/faults.toml")).expect("a file");
+    let text = fs::read_to_string(in_repository("tests/dut/faults.toml")).expect("a file");
     let faults: Faults = toml::from_str(&text).expect("faults");
     faults.fault.into_iter().find(|fault| fault.name == name).expect("a row").case
 }
 
 fn load(name: &str) -> DutFile {
-    let file = in_repository(&format!("tests/conformance/duts/{name}.toml"));
+    let file = in_repository(&format!("tests/dut/devices/{name}.toml"));
     DutFile::load(&file).unwrap_or_else(|faults| panic!("{faults}"))
 }
 
@@ -116,7 +117,7 @@ fn through_relay(
 fn mutants_of_our_switch_fail_by_the_case_that_names_their_rule() {
     let _alone = alone();
     let place = Place::new();
-    place.up("tests/conformance/duts/ours-switchd.lab.toml", "dut");
+    place.up("tests/dut/devices/ours-switchd.lab.toml", "dut");
     let run = place.labs().join("dut").join("run");
     let mut file = load("ours-switchd");
     let devices = file.device.ports.iter();
@@ -209,9 +210,8 @@ fn mutants_of_our_nic_fail_by_the_case_that_names_their_rule() {
     let _alone = alone();
     let nicd = Scratch::build_edited().unwrap_or_else(|said| panic!("{said}"));
     let place = Place::new();
-    let file = in_repository("tests/conformance/duts/ours-nicd.toml");
-    let text =
-        fs::read_to_string(in_repository("tests/conformance/mutants/edits.toml")).expect("a file");
+    let file = in_repository("tests/dut/devices/ours-nicd.toml");
+    let text = fs::read_to_string(in_repository("tests/dut/mutants/edits.toml")).expect("a file");
     let names: Vec<String> = {
         let parts = text.split("FAULT(").skip(2);
         let mut names: Vec<String> = parts
@@ -264,7 +264,7 @@ const NIC_GROUPS: [&[&str]; 4] = [
 
 /// The DUT file of a device, in `place`, with less patience.
 fn impatient(place: &Place, dut: &str) -> PathBuf {
-    let folder = in_repository("tests/conformance/duts");
+    let folder = in_repository("tests/dut/devices");
     let text = fs::read_to_string(folder.join(format!("{dut}.toml"))).expect("a file");
     let lab = format!("{dut}.lab.toml");
     let text = text.replace(&lab, &folder.join(&lab).display().to_string());
@@ -275,24 +275,27 @@ fn impatient(place: &Place, dut: &str) -> PathBuf {
     file
 }
 
-/// The case on the virtual clock that fails with a fault.
+/// Seconds of the processor for all cases on the virtual clock: four times what they take.
+const CLOCK_SECONDS: u64 = 240;
+
+/// The first case on the virtual clock that fails with a fault.
 fn fails_on_the_clock(program: &Path, fault: &str) -> Option<String> {
-    let mut command = Command::new("timeout");
-    command.args(["120", "prlimit", "--as=6000000000"]).arg(program);
+    let mut command = Command::new("prlimit");
+    command.args(["--as=6000000000", &format!("--cpu={CLOCK_SECONDS}")]).arg(program);
     command.args(["check", "--level", "E"]).env("PAUSEBED_FAULT", fault);
-    let output = command.output().expect("timeout is there");
-    let said = String::from_utf8_lossy(&output.stdout);
-    let failed = said.lines().find_map(|line| line.strip_prefix("FAIL"));
-    let text = match failed {
-        Some(line) => line.trim().to_owned(),
-        None if output.status.success() => return None,
-        None => {
-            let last = said.lines().last().unwrap_or_default();
-            let case = last.split_whitespace().nth(1).unwrap_or("the first case");
-            format!("{} behind {case}", output.status)
+    let mut child = command.stdout(Stdio::piped()).spawn().expect("prlimit is there");
+    let mut last = String::new();
+    for line in BufReader::new(child.stdout.take().expect("a pipe")).lines() {
+        last = line.expect("text");
+        if let Some(failed) = last.strip_prefix("FAIL") {
+            child.kill().expect("it is ours");
+            child.wait().expect("it has ended");
+            return Some(failed.trim().to_owned());
         }
-    };
-    Some(text)
+    }
+    let status = child.wait().expect("it has ended");
+    let case = last.split_whitespace().nth(1).unwrap_or("the first case");
+    (!status.success()).then(|| format!("{status} behind {case}"))
 }
 
 /// The cases in which our NIC deviates without a fault.
@@ -325,15 +328,19 @@ fn fails_as_a_device(program: &Path, package: &str, fault: &str) -> Result<Strin
     Err(unclear)
 }
 
-/// What the suite says of a mutant that was drawn: its cases on the virtual clock, then those of devices under test.
+/// What the suite says of a mutant that was drawn: cases on the virtual clock, and those of devices under test. The latter come
+/// first for what serves agents, which no case on the virtual clock has.
 fn judge(program: &Path, mutant: &Drawn, fault: &str) -> String {
-    let line = match fails_on_the_clock(program, fault) {
-        Some(case) => format!("killed: {case}"),
-        None => match fails_as_a_device(program, mutant.package(), fault) {
-            Ok(case) => format!("killed: dut {case}"),
-            Err(unclear) => format!("survived, {unclear} INCONCLUSIVE"),
-        },
-    };
+    let on_the_clock = || fails_on_the_clock(program, fault).map(|case| format!("killed: {case}"));
+    let serves_agents = mutant.file.starts_with("nicd/src/host");
+    let early = if serves_agents { None } else { on_the_clock() };
+    let line = early.unwrap_or_else(|| match fails_as_a_device(program, mutant.package(), fault) {
+        Ok(case) => format!("killed: dut {case}"),
+        Err(unclear) => {
+            let late = serves_agents.then(on_the_clock).flatten();
+            late.unwrap_or_else(|| format!("survived, {unclear} INCONCLUSIVE"))
+        }
+    });
     line.replace(['\t', '\n'], " ")
 }
 
@@ -362,8 +369,7 @@ fn prove(program: &Path, mutants: &[Drawn]) {
 #[ignore = "slow: two builds, and half an hour; goes on where it was stopped"]
 fn mutants_that_were_drawn_fail() {
     let _alone = alone();
-    let text =
-        fs::read_to_string(in_repository("tests/conformance/mutants/drawn.toml")).expect("a file");
+    let text = fs::read_to_string(in_repository("tests/dut/mutants/drawn.toml")).expect("a file");
     let drawn: AllDrawn = toml::from_str(&text).expect("mutants");
     let mut ledger = Ledger::open("mutants");
     let scratch = Scratch::new(drawn.mutant.iter().map(|mutant| mutant.file.as_str()));
@@ -410,5 +416,5 @@ fn draw_faults() {
         skip::because!("without PAUSEBED_DRAW, or cargo-mutants is not installed");
         return;
     };
-    fs::write(in_repository("tests/conformance/mutants/drawn.toml"), text).expect("a file");
+    fs::write(in_repository("tests/dut/mutants/drawn.toml"), text).expect("a file");
 }

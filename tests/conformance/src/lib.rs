@@ -34,7 +34,6 @@
 
 pub mod case;
 pub mod cases;
-pub mod dut;
 pub mod ethernet;
 pub mod fabric;
 mod odd;

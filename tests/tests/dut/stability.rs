@@ -2,8 +2,8 @@
 
 use super::ledger::Ledger;
 use super::{Place, dut};
-use conformance::dut::statement::Statement;
-use conformance::dut::verdict::Verdict;
+use dut::statement::Statement;
+use dut::verdict::Verdict;
 use emulation::cable::namespace::Namespace;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -95,7 +95,7 @@ impl Scratch {
     /// # Errors
     /// What the compiler said.
     pub fn build_edited() -> Result<PathBuf, String> {
-        let text = Scratch::original("tests/conformance/mutants/edits.toml");
+        let text = Scratch::original("tests/dut/mutants/edits.toml");
         let edits: Edits = toml::from_str(&text).expect("edits");
         let files: BTreeSet<&str> = edits.edit.iter().map(|edit| edit.file.as_str()).collect();
         let scratch = Scratch::new(files.iter().copied());

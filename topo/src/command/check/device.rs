@@ -2,11 +2,11 @@
 
 use crate::exit::{Exit, Failure, Outcome as Ended};
 use crate::terminal::progress::spinner;
-use conformance::dut::file::DutFile;
-use conformance::dut::register::{Case, choose};
-use conformance::dut::statement::{Statement, compare, line};
-use conformance::dut::suite::Suite;
-use conformance::dut::verdict::Verdict;
+use dut::file::DutFile;
+use dut::register::{Case, choose};
+use dut::statement::{Statement, compare, line};
+use dut::suite::Suite;
+use dut::verdict::Verdict;
 use emulation::clock::Stopwatch;
 use std::path::{Path, PathBuf};
 

@@ -1,0 +1,96 @@
+//! Whether tester and device kept time in an attempt. Only then does a fault say something about the device.
+//!
+//! The rule: a FAIL or a DEVIATION stands if in the attempt
+//!
+//! 1. the tester's thread was never late by more than its limit, so what came was read in time, and what was due was sent in
+//!    time;
+//! 2. the device answered every echo within its limit. Echoes are sent before the script and after it, and to NICs during
+//!    waits and behind every quiet time as well. A device that answers none within the patience while the tester is on time
+//!    is silent, not slow, and the fault stands.
+//!
+//! Otherwise the case is INCONCLUSIVE and is tried again. A case is `timed` in the register if its script compares times of
+//! the device with the clause: its limits are half the quiet time, and the quiet time. All other cases wait for what must
+//! come as long as the patience lasts, and learn from an echo or a broadcast that nothing more comes: their limits are a
+//! quarter of the patience.
+
+use super::file::Tolerance;
+use proto::units::Duration;
+
+/// What was measured about time in an attempt.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Pace {
+    /// The longest time by which the tester's thread woke too late.
+    late: Option<Duration>,
+    /// The longest time that the device took for an echo.
+    slow: Option<Duration>,
+}
+
+impl Pace {
+    /// The tester's thread woke so long after the instant that it asked for.
+    pub fn woke(&mut self, late: Duration) {
+        self.late = self.late.max(Some(late));
+    }
+
+    /// The device answered an echo after so long.
+    pub fn answered(&mut self, took: Duration) {
+        self.slow = self.slow.max(Some(took));
+    }
+
+    /// By how much a time that the tester measured between two frames may be too short.
+    pub fn doubt(&self) -> Duration {
+        self.late.max(self.slow).unwrap_or(Duration::ZERO)
+    }
+
+    /// Why a fault of this attempt says nothing about the device; none if tester and device kept time.
+    pub fn excuse(&self, is_timed: bool, tolerance: &Tolerance) -> Option<String> {
+        let part = |time: Duration, of: u64| Duration::from_ps(time.as_ps() / of);
+        let (late, slow) = match is_timed {
+            true => (part(tolerance.quiet, 2), tolerance.quiet),
+            false => (part(tolerance.patience, 4), part(tolerance.patience, 4)),
+        };
+        let over = |time: Option<Duration>, limit: Duration| {
+            time.filter(|time| *time > limit).map(|time| time.as_ps() / 1_000_000_000)
+        };
+        let excuse = over(self.late, late).map(|ms| format!("the tester was {ms} ms late"));
+        excuse.or_else(|| {
+            over(self.slow, slow).map(|ms| format!("the device took {ms} ms for an echo"))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::file::DutFile;
+    use std::path::PathBuf;
+
+    #[test]
+    fn a_late_tester_and_a_slow_device_excuse_a_fault_and_a_silent_device_does_not() {
+        let ms = |count: u64| Duration::from_us(count * 1_000);
+        let file = DutFile::parse(
+            "[dut]\nname = \"x\"\nkind = \"ethernet-switch\"\n[device]\nreach = \"interfaces\"\n\
+             ports = [\"a\", \"b\", \"c\"]\n[tolerance]\nquiet = \"20 ms\"\npatience = \"400 ms\"\n",
+            PathBuf::new(),
+        );
+        let tolerance = file.map_err(|faults| faults.in_file("x")).expect("it is good").tolerance;
+        let pace = |late: u64, slow: &[u64]| {
+            let mut pace = Pace::default();
+            pace.woke(ms(late));
+            slow.iter().for_each(|slow| pace.answered(ms(*slow)));
+            pace
+        };
+        let late = Some("the tester was 11 ms late");
+        let slow = Some("the device took 21 ms for an echo");
+        for (pace, is_timed, expected) in [
+            (pace(10, &[]), true, None),
+            (pace(10, &[20]), true, None),
+            (pace(10, &[21, 1]), true, slow),
+            (pace(11, &[]), true, late),
+            (pace(11, &[21]), false, None),
+            (pace(0, &[101]), false, Some("the device took 101 ms for an echo")),
+            (pace(101, &[]), false, Some("the tester was 101 ms late")),
+        ] {
+            assert_eq!(pace.excuse(is_timed, &tolerance).as_deref(), expected, "{pace:?}");
+        }
+    }
+}
