@@ -3,6 +3,7 @@
 use super::case::{Case, Group, Scripts};
 use std::sync::LazyLock;
 
+pub mod ar;
 pub mod enc;
 pub mod fid;
 pub mod ibarb;
@@ -13,11 +14,12 @@ pub mod pfc;
 pub mod pfcwd;
 pub mod qcn;
 pub mod qos;
+pub mod rc;
 pub mod roce;
 pub mod sm;
 
 /// The scripts of every group.
-pub(crate) const SCRIPTS: [Scripts; 12] = [
+pub(crate) const SCRIPTS: [Scripts; 14] = [
     enc::SCRIPTS,
     ibrx::SCRIPTS,
     ibfc::SCRIPTS,
@@ -27,7 +29,9 @@ pub(crate) const SCRIPTS: [Scripts; 12] = [
     pfcwd::SCRIPTS,
     qos::SCRIPTS,
     roce::SCRIPTS,
+    rc::SCRIPTS,
     qcn::SCRIPTS,
+    ar::SCRIPTS,
     sm::SCRIPTS,
     fid::SCRIPTS,
 ];

@@ -56,6 +56,10 @@ pub fn memory((shared, headroom): (u64, u64), switch: &str, pool: &str) -> Strin
     )
 }
 
+/// A host beside the star, at port 9 of its switch: with it NICs have a host stack.
+pub const ATTACHED: &str =
+    "[lab]\nattach = [{ port = \"s0:9\", socket = \"v1\", pause = \"none\" }]\n";
+
 /// Room for everything that a case keeps waiting: no pause, no loss.
 pub fn roomy(switch: &str) -> String {
     memory((1_900, HEADROOM_FRAMES), switch, "")

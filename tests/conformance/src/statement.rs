@@ -13,7 +13,7 @@ pub fn markdown(outcomes: &[Outcome]) -> String {
          Made by `pausebed check --statement`; do not edit. A column for each level: C on octets, E on the\n\
          virtual clock, L with live daemons. `SKIP` says that a part is not built or was not run.\n\n\
          Not covered: subnet administration, DCBX and LLDP, IPv6 routing, PTP, and what has\n\
-         no published standard (receiver-driven control, draft BCN, adaptive routing); for those see the\n\
+         no published standard (receiver-driven control, draft BCN); for those see the\n\
          scenarios.\n",
     );
     for group in GROUPS.iter() {

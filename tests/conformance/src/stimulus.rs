@@ -2,8 +2,8 @@
 
 use crate::prelude::*;
 use proto::frame::FrameClass;
-use proto::wire::infiniband::{Opcode, crc, set_virtual_lane};
-use testbed::frames::ethernet::opcode;
+use proto::wire::infiniband::{Opcode, Syndrome, crc, set_virtual_lane};
+use testbed::frames::ethernet::{acknowledged, opcode};
 
 /// Room for one full frame inwards, one outwards, and flow control between them.
 const SLOT: Duration = us(6_000);
@@ -24,6 +24,9 @@ pub enum Expected {
     Draws(Vec<Opcode>),
     /// It is acknowledged.
     Answered,
+    /// It draws one acknowledgement of RoCE with this syndrome, and with this PSN and MSN; it is lost for the reason, if
+    /// there is one.
+    Replies(Option<DropReason>, Syndrome, [u32; 2]),
     /// It is taken without an answer.
     Taken,
 }
@@ -101,6 +104,7 @@ fn became(stimulus: &Stimulus, record: &Record, index: usize) -> Result<()> {
     let (reasons, count): (&[DropReason], _) = match &stimulus.expected {
         Expected::Lost(reason) => (std::slice::from_ref(reason), 0),
         Expected::Taken => (&[], 0),
+        Expected::Replies(reason, ..) => (reason.as_slice(), 1),
         Expected::Answered | Expected::Sent(..) => (&[], 1),
         Expected::Left(ports, _) => (&[], ports.len()),
         Expected::Draws(opcodes) => (&[], opcodes.len()),
@@ -116,6 +120,9 @@ fn became(stimulus: &Stimulus, record: &Record, index: usize) -> Result<()> {
             Ok(())
         }
         Expected::Answered => answered(&stimulus.octets, left[0]),
+        Expected::Replies(_, syndrome, [psn, msn]) => {
+            same("the answer", acknowledged(&left[0].frame), Some((*psn, *syndrome, *msn)))
+        }
         Expected::Sent(port, octets) => {
             same("the packet that leaves", (left[0].port, &left[0].frame.octets), (*port, octets))
         }

@@ -8,6 +8,7 @@ mod capture;
 mod clock_step;
 mod datagram_loss;
 mod datagrams;
+mod held;
 mod incast;
 mod noise;
 mod offloads;
@@ -35,6 +36,9 @@ pub const SCRIPTS: Scripts = &[
     ("FID-11", noise::no_foreign_noise),
     ("FID-12", offloads::offloads),
     ("FID-13", capture::capture),
+    ("FID-14", held::own_messages),
+    ("FID-15", held::withdrawn),
+    ("FID-16", held::lost_answers),
 ];
 
 /// Sizes of payload, each sent for so long: packets of 90 to 4122 octets.

@@ -18,6 +18,7 @@ pub const SCRIPTS: Scripts = &[
     ("IBARB-03", high_limit),
     ("IBARB-04", weight_zero),
     ("IBARB-05", super::ibfc::blocked_lane),
+    ("IBARB-06", one_reader),
 ];
 
 /// Octets of a full frame, LRH to VCRC.
@@ -103,6 +104,51 @@ static LOW: Shared<Record> =
 fn limited(on: Level, high_limit: u8) -> Result<Record> {
     let tables = format!("{{ high = [[2, 255]], low = [[0, 4]], high_limit = {high_limit} }}");
     backlogged(on, &tables, &[(1, 2), (2, 2), (4, 0)])
+}
+
+/// Inputs 1 and 2 hold packets for outputs 3 and 4, by which credit lets nothing leave until a while apart: input 1 two
+/// for output 3 and then one for output 4, input 2 one for output 4. Only one output may read an input, or any.
+fn read_by(on: Level, read: &str) -> Result<Record> {
+    let rest = format!("switch = {{ buffer = \"36 mtu\", read = \"{read}\" }}");
+    play(on, &star(4, "300 ms", "", &rest), "s0", |script| {
+        script.at(FIRST, |bed| [3, 4].iter().for_each(|port| bed.offer(*port, 0, 0)));
+        script.at(FIRST + us(10_000), |bed| {
+            for (from, to) in [(1, 3), (1, 3), (1, 4), (2, 4)] {
+                let packet = Packet { payload: 2048, ..Packet::new(from.into(), to, 0) };
+                bed.enqueue(from, packet.octets());
+            }
+        });
+        script.at(FIRST + us(30_000), |bed| bed.offer(3, 0, OFFER_MAX));
+        script.at(FIRST + us(30_400), |bed| bed.offer(4, 0, OFFER_MAX));
+    })
+}
+
+/// IBARB-06.
+fn one_reader(on: Level) -> Finding {
+    let frame = Duration::from_ns(FULL_FRAME * 800);
+    for read in ["single", "multi"] {
+        let record = read_by(on, read)?;
+        let sources = |port| record.packets(port).map(|seen| (seen.frame.octets[7], seen));
+        let first: Vec<_> = sources(3).collect();
+        let other: Vec<_> = sources(4).collect();
+        same("packets by outputs 3 and 4", (first.len(), other.len()), (2, 2))?;
+        let [one, two] = [&other[0], &other[1]];
+        // Flow control may be on the line.
+        let (begun, within) = (one.1.start(RATE), us(50) + record.within(us(200)));
+        ensure!(begun < first[0].1.at, "{read}: output 4 waits until {begun}");
+        if read == "multi" {
+            same("inputs that output 4 reads", [one.0, two.0], [1, 2])?;
+            near("its second packet", two.1.start(RATE), one.1.at, within)?;
+        } else {
+            same("inputs that output 4 reads, one reader each", [one.0, two.0], [2, 1])?;
+            // Input 1 is free when output 3 has read both.
+            near("its second packet", two.1.start(RATE), first[1].1.at, within)?;
+        }
+        near("packets of output 3", first[1].1.at, first[0].1.at + frame, within)?;
+    }
+    Ok("an input that is being read is passed over for the next, and waits for its reader; with any number \
+        of readers nothing waits"
+        .into())
 }
 
 /// Full frames of two lanes that left while all were backlogged.

@@ -3,17 +3,15 @@
 use super::OWN_MAC;
 use crate::line::Line;
 use crate::verdict::Check;
-use bytes::BytesMut;
 use proto::ids::MacAddress;
 use proto::units::{Duration, Instant};
-use proto::wire::ethernet::{Envelope, ethertype};
+use proto::wire::ethernet::ethertype;
 use proto::wire::internet::{Arp, ArpOperation};
 use std::net::Ipv4Addr;
+use testbed::frames::ethernet::arp;
 
 /// The interval of questions while the tester waits.
 const INTERVAL: Duration = Duration::from_us(10_000);
-/// Octets of the smallest frame without FCS.
-const SMALLEST: usize = 60;
 
 /// The tester's side of ARP.
 #[derive(Debug)]
@@ -101,10 +99,6 @@ impl Neighbour {
         operation: ArpOperation,
         to: (MacAddress, Ipv4Addr),
     ) -> Check<()> {
-        let header = Envelope::untagged(to.0, OWN_MAC, ethertype::ARP);
-        let mut octets = BytesMut::zeroed(SMALLEST);
-        header.emit(&mut octets);
-        Arp::new(operation, (OWN_MAC, self.own), to).emit(&mut octets[header.octets_len()..]);
-        line.send(1, &octets)
+        line.send(1, &arp(operation, (OWN_MAC, self.own), to).octets)
     }
 }

@@ -5,14 +5,17 @@ use proto::frame::{Frame, FrameKind, Integrity};
 use proto::ids::{Dscp, Ecn, Lid, Priority, Psn, QueuePairNumber, VlanId};
 use proto::wire::classify::{PriorityMap, classify_ethernet};
 use proto::wire::ethernet::{
-    Envelope, EthernetHeader, MacAddress, MacControl, Pause, Pfc, VlanTag, plan,
+    Envelope, EthernetHeader, MacAddress, MacControl, Pause, Pfc, VlanTag, ethertype, plan,
 };
-use proto::wire::infiniband::{Bth, ExtendedHeaders, Opcode};
-use proto::wire::internet::{Ipv4, Ipv6, Udp};
+use proto::wire::infiniband::{Bth, ExtendedHeaders, Opcode, Syndrome};
+use proto::wire::internet::{Arp, ArpOperation, Ipv4, Ipv6, Udp};
 use proto::wire::roce::{NetworkHeaders, Packet, PacketBuilder, notification};
+use std::net::Ipv4Addr;
 
 /// Largest payload.
 const MTU: usize = 2048;
+/// Octets of the smallest frame without FCS.
+const LEAST: usize = 60;
 
 /// The neighbours' own address in what they say about the link.
 pub const PEER: MacAddress = MacAddress::from_number(0x0200_0000_f00d);
@@ -126,6 +129,13 @@ pub fn opcode(frame: &Frame) -> Option<Opcode> {
     Packet::parse(&frame.octets).ok().flatten().map(|packet| packet.transport.bth.opcode)
 }
 
+/// PSN, syndrome and MSN of an acknowledgement of RoCE; `None` for any other frame.
+pub fn acknowledged(frame: &Frame) -> Option<(u32, Syndrome, u32)> {
+    let packet = Packet::parse(&frame.octets).ok().flatten()?.transport;
+    let aeth = packet.extended.aeth?;
+    Some((packet.bth.psn.get(), aeth.syndrome, aeth.message_sequence_number))
+}
+
 /// Whether it is a CNP of RoCEv2.
 pub fn is_cnp(frame: &Frame) -> bool {
     opcode(frame) == Some(Opcode::ROCEV2_CNP)
@@ -201,6 +211,19 @@ pub fn quanta_for(frame: &Frame, priority: u8) -> Option<u16> {
         MacControl::Pause(pause) => Some(pause.time),
         MacControl::Unknown(_) => None,
     }
+}
+
+/// An ARP packet: from its sender to the station of its target.
+pub fn arp(
+    operation: ArpOperation,
+    sender: (MacAddress, Ipv4Addr),
+    target: (MacAddress, Ipv4Addr),
+) -> Frame {
+    let header = Envelope::untagged(target.0, sender.0, ethertype::ARP);
+    let mut octets = BytesMut::zeroed(LEAST);
+    header.emit(&mut octets);
+    Arp::new(operation, sender, target).emit(&mut octets[header.octets_len()..]);
+    Frame::unchecked(FrameKind::Ethernet, octets)
 }
 
 /// `frame` with other addresses.

@@ -117,8 +117,11 @@ pub fn threshold_scale(_: Level) -> Finding {
         let passage = overload(&mut bench, &[1, 2], 36)?;
         let n = passage.expect_marks_above(limit).map_err(|failure| failure.of(&what))?;
         for event in &bench.events {
-            if let EventKind::Mark { limit: logged, .. } = event.kind {
+            if let EventKind::Mark { limit: logged, flow, .. } = event.kind {
                 same(format!("the limit of threshold {threshold}"), logged.get(), limit)?;
+                let is_of_them =
+                    [1, 2].contains(&flow.source) && flow.destination == u64::from(OUT);
+                ensure!(is_of_them, "a mark is logged for {flow:?}");
             }
         }
         same(format!("marks counted at threshold {threshold}"), counted(&mut bench), n as u64)?;

@@ -149,7 +149,8 @@ pub fn watermarks_stay(on: Level) -> Finding {
     same("headroom_pool_watermark", record.named(1, "headroom_pool_watermark"), headroom * FRAME)?;
     record.nothing_lost(&[])?;
     let cleared = on.only_engine(frame_by_frame)?;
-    Ok(format!("groups of {STEPS:?} frames, to the octet, after all has left{cleared}"))
+    let others = on.only_engine(in_other_models)?;
+    Ok(format!("groups of {STEPS:?} frames, to the octet, after all has left{cleared}{others}"))
 }
 
 /// The watermarks of port 1 and of the queue at port 2, in frames: shared, headroom, queue, pool, headroom
@@ -202,6 +203,41 @@ fn frame_by_frame() -> Result<&'static str> {
     bench.inject(1, data(1, 2, LOSSLESS, 0));
     expect(&mut bench, "4 frames held", of(4))?;
     Ok("; frame by frame too; cleared they begin with what is held")
+}
+
+/// The watermark of each input, or of all of them, where a switch has no shared pool.
+fn in_other_models() -> Result<&'static str> {
+    let good = Stage::new(Level::Engine, &star(3, "1 s", "", &roomy("")), "s0")?.switch_config()?;
+    for (kind, name, expected) in [
+        ("per-input", "input_buffer_watermark", [3, 2]),
+        ("global-watermark", "buffer_pool_watermark", [5, 0]),
+    ] {
+        let needed = headroom_needed(&of_model(&good, kind, 0, 1 << LOSSLESS)).get();
+        let config = of_model(&good, kind, needed, 1 << LOSSLESS);
+        let mut bench = Bench::new(Switch::new(config)?, 0);
+        bench.pfc(3, 0xff, LONG);
+        for from in [1, 1, 1, 2, 2] {
+            bench.inject(from, data(from.into(), 3, LOSSLESS, 0));
+        }
+        bench.pfc(3, 0xff, 0);
+        bench.run_for(FRAME_TIME * 10);
+        let found = [1, 2].map(|port| bench.named(port, name) / FRAME);
+        same(format!("{name} of {kind}, in frames"), found, expected)?;
+    }
+    Ok("; by input, and by all inputs, where there is no shared pool")
+}
+
+/// A switch of this memory model.
+fn of_model(good: &SwitchConfig, kind: &str, headroom: u64, lossless: u8) -> SwitchConfig {
+    let mut config = good.clone();
+    (config.memory.kind, config.memory.headroom) = (kind.to_owned(), Bytes::new(headroom));
+    for port in &mut config.ports {
+        port.link.buffer = Bytes::new(100 * FRAME);
+        if let FlowControlConfig::Pause(pause) = &mut port.link.control {
+            pause.lossless = lossless;
+        }
+    }
+    config
 }
 
 /// QOS-09: Kmin, Kmax and the limit of lossy queues, in frames.
@@ -284,17 +320,7 @@ pub fn zero_headroom(on: Level) -> Finding {
 }
 
 fn refused_by_each_model(good: &SwitchConfig) -> Finding {
-    let config = |kind: &str, headroom: u64, lossless: u8| {
-        let mut config = good.clone();
-        (config.memory.kind, config.memory.headroom) = (kind.to_owned(), Bytes::new(headroom));
-        for port in &mut config.ports {
-            port.link.buffer = Bytes::new(100 * FRAME);
-            if let FlowControlConfig::Pause(pause) = &mut port.link.control {
-                pause.lossless = lossless;
-            }
-        }
-        config
-    };
+    let config = |kind: &str, headroom, lossless| of_model(good, kind, headroom, lossless);
     let mut needs = Vec::new();
     for kind in ["shared-pool", "per-input", "global-watermark"] {
         let needed = headroom_needed(&config(kind, 0, 1 << LOSSLESS)).get();
