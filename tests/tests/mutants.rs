@@ -268,6 +268,8 @@ fn impatient(place: &Place, dut: &str) -> PathBuf {
     let text = fs::read_to_string(folder.join(format!("{dut}.toml"))).expect("a file");
     let lab = format!("{dut}.lab.toml");
     let text = text.replace(&lab, &folder.join(&lab).display().to_string());
+    let is_kept = |line: &&str| !line.starts_with("patience") && !line.starts_with("case");
+    let text = text.lines().filter(is_kept).collect::<Vec<_>>().join("\n");
     let text =
         text.replace("[tolerance]\n", "[tolerance]\npatience = \"600 ms\"\ncase = \"10 s\"\n");
     let file = place.root().join("mutant.toml");
@@ -275,8 +277,8 @@ fn impatient(place: &Place, dut: &str) -> PathBuf {
     file
 }
 
-/// Seconds of the processor for all cases on the virtual clock: four times what they take.
-const CLOCK_SECONDS: u64 = 240;
+/// Seconds of the processor for all cases on the virtual clock, which take 8.
+const CLOCK_SECONDS: u64 = 60;
 
 /// The first case on the virtual clock that fails with a fault.
 fn fails_on_the_clock(program: &Path, fault: &str) -> Option<String> {
@@ -353,10 +355,8 @@ fn prove(program: &Path, mutants: &[Drawn]) {
         let is_it = |mutant: &Drawn| mutant.name.contains(name);
         let number = mutants.iter().position(is_it).expect("it was drawn");
         let (package, fault) = (mutants[number].package(), number.to_string());
-        assert!(
-            fails_as_a_device(program, package, "").is_err(),
-            "{package} fails without a fault"
-        );
+        let without = fails_as_a_device(program, package, "");
+        assert!(without.is_err(), "{package} without a fault: {without:?}");
         println!("{name}: {:?}", fails_as_a_device(program, package, &fault).expect("a failure"));
         // No case on the virtual clock has queue pairs of an agent.
         if package == "switchd" {
