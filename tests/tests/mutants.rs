@@ -373,19 +373,24 @@ fn mutants_that_were_drawn_fail() {
     let drawn: AllDrawn = toml::from_str(&text).expect("mutants");
     let mut ledger = Ledger::open("mutants");
     let scratch = Scratch::new(drawn.mutant.iter().map(|mutant| mutant.file.as_str()));
-    let built = scratch.build_drawn(&drawn.mutant);
+    // Those that an earlier part of the campaign could not build.
+    let known = |(number, mutant): (usize, &Drawn)| {
+        let result = ledger.result(&mutant.name)?.strip_prefix("unbuildable: ")?;
+        Some((number, result.to_owned()))
+    };
+    let unbuildable = drawn.mutant.iter().enumerate().filter_map(known).collect();
+    let built = scratch.build_drawn(&drawn.mutant, unbuildable);
+    for (number, error) in &built.unbuildable {
+        ledger.once(&drawn.mutant[*number].name, || format!("unbuildable: {error}"));
+    }
     ledger.once("proof", || {
         prove(&built.program, &drawn.mutant);
         "done".to_owned()
     });
     for (number, mutant) in drawn.mutant.iter().enumerate() {
-        match built.unbuildable.get(&number) {
-            Some(error) => ledger.once(&mutant.name, || format!("unbuildable: {error}")),
-            None if built.alone.contains(&number) => continue,
-            None => {
-                ledger.once(&mutant.name, || judge(&built.program, mutant, &number.to_string()))
-            }
-        };
+        if !built.unbuildable.contains_key(&number) && !built.alone.contains(&number) {
+            ledger.once(&mutant.name, || judge(&built.program, mutant, &number.to_string()));
+        }
     }
     for number in built.alone {
         let mutant = &drawn.mutant[number];

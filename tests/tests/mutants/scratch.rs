@@ -110,9 +110,13 @@ impl Scratch {
         scratch.build("nicd", "nicd")
     }
 
-    /// Builds `pausebed` with all mutants that were drawn. `PAUSEBED_FAULT` names one by its number.
-    pub fn build_drawn(&self, mutants: &[Drawn]) -> Built {
-        let mut unbuildable = BTreeMap::new();
+    /// Builds `pausebed` with all mutants that were drawn but those known to be `unbuildable`. `PAUSEBED_FAULT` names one by
+    /// its number.
+    pub fn build_drawn(
+        &self,
+        mutants: &[Drawn],
+        mut unbuildable: BTreeMap<usize, String>,
+    ) -> Built {
         loop {
             let mut alone = Vec::new();
             for (file, mutants) in by_file(mutants) {

@@ -158,6 +158,8 @@ pub enum Reply {
     Answer(u16, Vec<Value>),
     /// It ends at the port it came in by, for this reason, and nothing answers.
     Lost(DropReason),
+    /// It is on its way out by this port, ends there for this reason, and no copy leaves; a packet of data.
+    Discarded(u8, DropReason),
     /// It is taken, and nothing answers.
     Taken,
     /// It leaves by this port with this hop pointer.
@@ -329,19 +331,21 @@ pub fn heard(record: &impl Sightings, window: (Instant, Instant)) -> Vec<Heard> 
 impl Turn {
     fn judge(&self, record: &Record) -> Result<()> {
         let window = (self.at, self.at + SLOT);
-        let lost = record.dropped(self.port, window);
-        let reasons: &[DropReason] = match &self.expected {
-            Reply::Lost(reason) => std::slice::from_ref(reason),
-            _ => &[],
+        let (port, reasons): (u8, &[DropReason]) = match &self.expected {
+            Reply::Lost(reason) => (self.port, std::slice::from_ref(reason)),
+            Reply::Discarded(port, reason) => (*port, std::slice::from_ref(reason)),
+            _ => (self.port, &[]),
         };
-        same("drops", lost, reasons)?;
-        if let Reply::Copies(ports, lane) = &self.expected {
-            return self.copies(record, window, ports, *lane);
+        same(format!("drops at port {port}"), record.dropped(port, window), reasons)?;
+        match &self.expected {
+            Reply::Copies(ports, lane) => return self.copies(record, window, ports, *lane),
+            Reply::Discarded(..) => return self.copies(record, window, &[], 0),
+            _ => {}
         }
         let mut own = heard(record, window);
         own.retain(|one| one.datagram.get(&TRANSACTION) == self.transaction);
         match &self.expected {
-            Reply::Lost(_) | Reply::Taken | Reply::Copies(..) => {
+            Reply::Lost(_) | Reply::Discarded(..) | Reply::Taken | Reply::Copies(..) => {
                 same("datagrams that leave", own.len(), 0)
             }
             Reply::Answer(status, values) => {

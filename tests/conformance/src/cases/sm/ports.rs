@@ -10,7 +10,7 @@ const ID: u16 = ATTRIBUTE.id;
 /// A port of the switch that no request comes by.
 const SPARE: u32 = 4;
 /// Until a link that was set Down is in Initialize again: the peers repeat their link packets every 13 ms.
-const RETRAINED: Duration = us(60_000);
+pub(super) const RETRAINED: Duration = us(60_000);
 
 const fn one(field: Field, value: u64) -> Value {
     (field, 0, value)

@@ -1,6 +1,7 @@
 //! The tables of a switch, and those of a port: blocks, limits, and what they do to data.
 
 use super::dialogue::{Ask, Dialogue, Node, Reply, Value};
+use super::ports::RETRAINED;
 use crate::prelude::*;
 use management::attribute::subnet::{
     guid_info, linear_forwarding as linear, multicast_forwarding as multicast, p_key_table as keys,
@@ -52,6 +53,27 @@ pub(super) fn before_active(on: &mut Dialogue) {
     on.case("SM-28");
     data(on, "data in Initialize", to(2), Reply::Lost(DropReason::LinkState));
     on.grant("subnet management in Initialize", Ask::get(0x0011, 0));
+}
+
+/// SM-28: data for a port that leaves Active, until it is Active again.
+fn behind_a_port(on: &mut Dialogue) {
+    const PORT: u8 = 3;
+    on.case("SM-28");
+    let state = |on: &mut Dialogue, value: u64| {
+        let values = [(port_info::PORT_STATE, 0, value)];
+        let ask = Ask::port_info(on.node, PORT.into(), &values);
+        on.say(format!("port 3 is set to state {value}"), ask, Reply::Answer(0, values.to_vec()));
+    };
+    let ends = || Reply::Discarded(PORT, DropReason::LinkState);
+    data(on, "data by an Active port", to(PORT.into()), Reply::Copies(vec![PORT], 0));
+    state(on, 1);
+    data(on, "data by a port that is Down", to(PORT.into()), ends());
+    on.wait(RETRAINED);
+    data(on, "data by a port in Initialize", to(PORT.into()), ends());
+    state(on, 3);
+    data(on, "data by an Armed port", to(PORT.into()), ends());
+    state(on, 4);
+    data(on, "data by a port that is Active again", to(PORT.into()), Reply::Copies(vec![PORT], 0));
 }
 
 /// The routes that later turns use.
@@ -113,6 +135,7 @@ pub(super) fn of_switch(on: &mut Dialogue) {
     data(on, "to LID 2", to(2), Reply::Copies(vec![2], 0));
     multicast_table(on);
     lanes_table(on);
+    behind_a_port(on);
 }
 
 /// SM-32.
