@@ -62,6 +62,9 @@ fn asked(seen: &[Seen]) -> Option<(Mad, Request)> {
     })
 }
 
+/// What the host answers to what the NIC has sent so far.
+type Answering = fn(&[Seen]) -> Option<Frame>;
+
 /// The REP of the host.
 fn reply(seen: &[Seen]) -> Option<Frame> {
     let (mad, request) = asked(seen)?;
@@ -110,7 +113,7 @@ fn run(on: Level) -> Result<Record> {
     let host = "[[foreign]]\nname = \"v1\"\naddress = \"198.18.0.200\"\n";
     let rest = format!("{ATTACHED}{host}{}", traffic("t", "h1", "v1", &keys));
     play_nic(on, (1, "300 ms"), ("ack_timeout = \"20 ms\"", &rest), |script| {
-        let asked: [(u64, fn(&[Seen]) -> Option<Frame>); 2] = [(ARP, resolution), (REP, reply)];
+        let asked: [(u64, Answering); 2] = [(ARP, resolution), (REP, reply)];
         for (at, answer) in asked {
             script.at(after(at), move |bed| {
                 if let Some(frame) = answer(bed.seen()) {
