@@ -36,6 +36,7 @@ pub const SCRIPTS: Scripts = &[
     ("RC-15", |on| requester::finding(on, "RC-15")),
     ("RC-16", |on| requester::finding(on, "RC-16")),
     ("RC-17", connection::wraps),
+    ("RC-18", connection::confirmed),
 ];
 
 /// The adapter of the NIC on stage.

@@ -1,4 +1,4 @@
-//! RC-17: the NIC connects to a host that is no adapter of its fabric, on the terms of that host, whose first PSN is just
+//! RC-17 and RC-18: the NIC connects to a host that is no adapter of its fabric, on the terms of that host, whose first PSN is just
 //! before the wrap.
 
 use super::{GAP, LOSSLESS, OWN, acknowledgement, arrival, play_nic};
@@ -28,6 +28,8 @@ const TIMEOUT: Duration = us(20_000);
 /// When the host answers ARP and REQ, and the data. Units: milliseconds after the message is posted.
 const ARP: u64 = 5;
 const REP: u64 = 10;
+/// As if the RTU was lost.
+const AGAIN: u64 = 20;
 const NAK: u64 = 30;
 const ACK: u64 = 50;
 const LAST: u64 = 90;
@@ -113,7 +115,7 @@ fn run(on: Level) -> Result<Record> {
     let host = "[[foreign]]\nname = \"v1\"\naddress = \"198.18.0.200\"\n";
     let rest = format!("{ATTACHED}{host}{}", traffic("t", "h1", "v1", &keys));
     play_nic(on, (1, "300 ms"), ("ack_timeout = \"20 ms\"", &rest), |script| {
-        let asked: [(u64, Answering); 2] = [(ARP, resolution), (REP, reply)];
+        let asked: [(u64, Answering); 3] = [(ARP, resolution), (REP, reply), (AGAIN, reply)];
         for (at, answer) in asked {
             script.at(after(at), move |bed| {
                 if let Some(frame) = answer(bed.seen()) {
@@ -130,14 +132,24 @@ fn run(on: Level) -> Result<Record> {
     })
 }
 
-/// RC-17.
-pub fn wraps(on: Level) -> Finding {
-    let record = run(on)?;
+static RUN: Shared<Record> = Shared::new(run);
+
+/// RC-18.
+pub fn confirmed(on: Level) -> Finding {
+    let record = RUN.on(on)?;
     let (_, Request { head, .. }) = asked(&record.seen).ok_or("the NIC asks for no connection")?;
     same("the service that it asks for", head.service, IpAddressing::service(PORT))?;
     same("its path MTU", head.path_mtu, 3)?;
     let ready = messages(&record.seen).filter(|(_, one)| matches!(one, Message::Ready(_)));
-    same("RTUs", ready.count(), 1)?;
+    same("RTUs, one for each REP", ready.count(), 2)?;
+    let named = ["host_connected", "host_lost"].map(|name| record.named(1, name));
+    same("connections set up and lost", named, [1, 0])?;
+    Ok("a REP draws an RTU, and the same REP another one".into())
+}
+
+/// RC-17.
+pub fn wraps(on: Level) -> Finding {
+    let record = RUN.on(on)?;
     let read = |seen: &Seen| {
         let packet = Packet::parse(&seen.frame.octets).ok()??.transport;
         let is_data = packet.bth.opcode.row()?.transport == Transport::Rc;
