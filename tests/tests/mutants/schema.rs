@@ -1,7 +1,7 @@
 //! Drawn mutants in one build: a function that has mutants has its body once more for each, and the environment chooses.
 //!
-//! A build for each would take minutes; so all take one. Mutants outside of functions, and in functions that return an opaque
-//! type, need a build of their own.
+//! A build for each would take minutes; so all take one. Where a function returns an opaque type, the closure around the mutant
+//! takes its place. Mutants without such a body need a build of their own.
 
 use super::scratch::{Drawn, offset};
 use std::collections::BTreeMap;
@@ -13,9 +13,9 @@ const MARK: &str = "/*mutant ";
 /// What may stand before `fn`.
 const WORDS: [&str; 7] = ["pub", "super", "crate", "const", "async", "unsafe", ""];
 
-/// The body around the octets `within`, without its braces. The text must be as rustfmt leaves it: a function ends with the
-/// first line that is a brace indented as its `fn` is.
-fn body(text: &str, within: &Range<usize>) -> Option<Range<usize>> {
+/// The body around the octets `within` of the innermost function, or closure, of which `begins` holds. It has no braces. The
+/// text must be as rustfmt leaves it: a body ends with the first line that is a brace indented as the line of its beginning is.
+fn body(text: &str, within: &Range<usize>, begins: fn(&str) -> bool) -> Option<Range<usize>> {
     let lines: Vec<(usize, &str)> = text
         .split_inclusive('\n')
         .scan(0, |at, line| {
@@ -25,19 +25,39 @@ fn body(text: &str, within: &Range<usize>) -> Option<Range<usize>> {
         })
         .collect();
     let indent = |line: &str| line.len() - line.trim_start().len();
-    let is_function = |line: &str| {
-        let before = line.split_once("fn ").map(|(before, _)| before.split(['(', ')', ' ']));
-        before.is_some_and(|mut words| words.all(|word| WORDS.contains(&word)))
-    };
     let above = lines.partition_point(|(begin, _)| *begin <= within.start);
-    (0..above).rev().filter(|row| is_function(lines[*row].1)).find_map(|row| {
+    (0..above).rev().filter(|row| begins(lines[*row].1)).find_map(|row| {
         let margin = indent(lines[row].1);
         let mut rest = lines[row..].iter();
         let (begin, line) = rest.find(|(_, line)| indent(line) == margin && line.ends_with('{'))?;
-        let (end, _) = rest.find(|(_, line)| indent(line) == margin && line.ends_with('}'))?;
+        let (end, _) =
+            rest.find(|(_, line)| indent(line) == margin && line.trim_start().starts_with('}'))?;
         let body = begin + line.len()..*end;
         (body.start <= within.start && within.end <= body.end).then_some(body)
     })
+}
+
+fn is_function(line: &str) -> bool {
+    let before = line.split_once("fn ").map(|(before, _)| before.split(['(', ')', ' ']));
+    before.is_some_and(|mut words| words.all(|word| WORDS.contains(&word)))
+}
+
+fn is_closure(line: &str) -> bool {
+    line.ends_with("| {")
+}
+
+/// What is there twice for a mutant: the body of its function, or of its closure where the function returns an opaque type.
+fn doubled(text: &str, within: &Range<usize>) -> Option<Range<usize>> {
+    let function = body(text, within, is_function)?;
+    let signature = text[..function.start].rfind("fn ").map_or("", |at| {
+        let line = text[..at].rfind('\n').map_or(0, |line| line + 1);
+        &text[line..function.start]
+    });
+    match (signature.contains("-> impl "), signature.contains("const fn ")) {
+        (_, true) => None,
+        (true, _) => body(text, within, is_closure).filter(|body| body.start > function.start),
+        _ => Some(function),
+    }
 }
 
 /// The text of a file with its mutants, each of which `FAULT(number)` switches on, and the numbers of those left out.
@@ -46,7 +66,7 @@ pub fn insert(text: &str, mutants: &[(usize, &Drawn)]) -> (String, Vec<usize>) {
     let mut left_out = Vec::new();
     for (number, mutant) in mutants {
         let place = mutant.place(text);
-        let Some(body) = body(text, &place).filter(|body| !is_opaque(&text[..body.start])) else {
+        let Some(body) = doubled(text, &place) else {
             left_out.push(*number);
             continue;
         };
@@ -60,15 +80,6 @@ pub fn insert(text: &str, mutants: &[(usize, &Drawn)]) -> (String, Vec<usize>) {
         whole.replace_range(start..end, &format!(" {before} {{ {} }}\n", &text[start..end]));
     }
     (whole, left_out)
-}
-
-/// Whether the function whose body begins here returns an opaque type, or is evaluated by the compiler.
-fn is_opaque(before: &str) -> bool {
-    let signature = before.rfind("fn ").map_or("", |at| {
-        let line = before[..at].rfind('\n').map_or(0, |line| line + 1);
-        &before[line..]
-    });
-    signature.contains("-> impl ") || signature.contains("const fn ")
 }
 
 /// The mutants in which the compiler found errors, by number, with the first error of each. `said` has the place of an error in
