@@ -394,7 +394,7 @@ async fn connect(socket: &Path) -> io::Result<UnixStream> {
         if let Ok(stream) = UnixStream::connect(socket).await {
             return Ok(stream);
         }
-        tokio::time::sleep(Duration::from_millis(20)).await;
+        emulation::timer::wait(None, emulation::clock::monotonic_ns() + 20_000_000);
     }
     UnixStream::connect(socket).await
 }
