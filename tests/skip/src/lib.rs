@@ -33,6 +33,7 @@ pub fn note(reason: fmt::Arguments<'_>) {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "the test starts itself once more")]
 mod tests {
     use std::process::Command;
 
