@@ -298,8 +298,9 @@ fn read_all(
     readings
 }
 
-/// Removes what no measure asks for.
+/// Removes what no measure asks for, and room that is not used: the reading is kept to the end of the run.
 fn trim(reading: &mut DeviceReading, endings: &[String]) {
+    reading.receptions.shrink_to_fit();
     let is_wanted = |name: &str| endings.iter().any(|ending| name.ends_with(ending.as_str()));
     for port in &mut reading.ports {
         port.named.retain(|(name, _)| is_wanted(name));

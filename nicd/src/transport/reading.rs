@@ -2,6 +2,7 @@
 
 use crate::transport::adapter::ChannelAdapter;
 use crate::transport::connections::Connection;
+use crate::transport::queue_pair::QueuePair;
 use proto::counters::{
     Balance, BinReading, DeviceReading, FlowReading, LaneReading, MovedFlow, ReceptionReading,
 };
@@ -49,7 +50,9 @@ impl ChannelAdapter {
             return;
         }
         let pending = if depth == Depth::All { self.pending.count() } else { 0 };
-        reading.flows.reserve_exact(self.queue_pairs.len() + pending);
+        let sends = |pair: &&QueuePair| pair.sent.offered.messages > 0;
+        let sending = self.queue_pairs.iter().filter(sends).count();
+        reading.flows.reserve_exact(sending + pending);
         for connection in self.connections.in_flow_order() {
             match connection {
                 Connection::QueuePair(index) => {
