@@ -61,7 +61,8 @@ fn code(text: &str) -> impl Iterator<Item = &str> {
 }
 
 fn is_test(name: &str) -> bool {
-    let product = ["tests/conformance/src/", "tests/dut/src/", "tests/testbed/src/"];
+    let product =
+        ["tests/conformance/src/", "tests/dut/src/", "tests/skip/src/", "tests/testbed/src/"];
     if product.iter().any(|folder| name.starts_with(folder)) {
         return name.ends_with("tests.rs");
     }

@@ -123,6 +123,19 @@ struct Hosted {
     fed: Vec<FedFrame>,
 }
 
+impl Hosted {
+    fn hello(&self) -> Hello {
+        Hello {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            shim_version: shim::VERSION,
+            address: self.sockets.address(),
+            admin: self.admin.as_ref().and_then(AdminSockets::address),
+            pid: std::process::id(),
+            priority: permitted_priority(self.config.realtime),
+        }
+    }
+}
+
 /// Runs a daemon, whose rights `scope` gives up, whose standard input is `commands` and whose standard output is `replies`.
 pub fn serve(
     config: DaemonConfig,
@@ -169,15 +182,7 @@ fn converse(
     commands: impl BufRead + Send + 'static,
     replies: &mut impl Write,
 ) -> Result<Ending, DaemonError> {
-    let hello = Hello {
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        shim_version: shim::VERSION,
-        address: hosted.sockets.address(),
-        admin: hosted.admin.as_ref().and_then(AdminSockets::address),
-        pid: std::process::id(),
-        priority: permitted_priority(hosted.config.realtime),
-    };
-    if write_line(&mut *replies, &ToLauncher::Hello(hello)).is_err() {
+    if write_line(&mut *replies, &ToLauncher::Hello(hosted.hello())).is_err() {
         return Ok(Ending::LauncherGone);
     }
     let snapshots = hosted.recorder.listen();

@@ -141,6 +141,8 @@ fn an_ordinary_user_has_hosts_in_a_user_namespace() {
         command.pre_exec(move || {
             setgid(group)?;
             setuid(user)?;
+            // Otherwise `/proc/self`, with the map of users, belongs to root.
+            libc::prctl(libc::PR_SET_DUMPABLE, 1, 0, 0, 0);
             emulation::cable::namespace::become_owner()
         })
     };

@@ -77,6 +77,11 @@ fn clients(job: &Job<'_>, process: usize) -> Option<ClientsConfig> {
     })
 }
 
+/// The socket for the administration of a process.
+pub(crate) fn admin_socket(job: &Job<'_>, process: usize) -> PathBuf {
+    job.scratch.join(format!("process-{process}.sock"))
+}
+
 /// What the names of the sockets for programs begin with, in a managed fabric.
 pub(crate) fn clients_socket(job: &Job<'_>, process: usize) -> Option<String> {
     let name = || format!("pausebed-{}-{}-{process}", job.name, std::process::id());

@@ -1,6 +1,6 @@
 //! Runs without an end: the daemons of a lab run until the user stops them, and can be administered meanwhile.
 
-use super::configuration::clients_socket;
+use super::configuration::{admin_socket, clients_socket};
 use super::session::{Begin, Session};
 use super::{Cabling, Setup, hosting_here};
 use crate::placement::Hosting;
@@ -66,11 +66,6 @@ impl DaemonRecord {
             clients: clients_socket(job, process),
         }
     }
-}
-
-/// The socket for the administration of a process.
-pub(super) fn admin_socket(job: &Job<'_>, process: usize) -> PathBuf {
-    job.scratch.join(format!("process-{process}.sock"))
 }
 
 /// What happens to the daemons of a lab.

@@ -9,7 +9,7 @@
 //! a host beside an adapter, a trace whose messages wait for each other, and frames held for resequencing.
 
 use super::{Begin, HELLO_WITHIN_S, LEAD_NS, Received, Session};
-use crate::daemons::persistent::admin_socket;
+use crate::daemons::configuration::admin_socket;
 use crate::error::OrHost;
 use crate::placement::Hosting;
 use crate::processes::{Daemon, DaemonEvent};
