@@ -148,7 +148,7 @@ fn an_ordinary_user_has_hosts_in_a_user_namespace() {
     };
     let child = match command.spawn() {
         Err(error) => {
-            skip::because!("no user namespace for an ordinary user: {error}");
+            skip::because!("CONFIG_USER_NS: none for an ordinary user: {error}");
             return;
         }
         Ok(child) => child,
