@@ -122,6 +122,13 @@ fn undo_leftovers(folder: &Path, allowed: bool, report: &mut dyn FnMut(&str)) {
 mod tests {
     use super::*;
     use crate::file::When;
+    use std::sync::{Mutex, MutexGuard, PoisonError};
+
+    /// A process has one journal, so one test at a time runs hooks.
+    fn alone() -> MutexGuard<'static, ()> {
+        static ALONE: Mutex<()> = Mutex::new(());
+        ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 
     fn hook(run: &[&str], undo: &[&str]) -> Hook {
         let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
@@ -130,6 +137,7 @@ mod tests {
 
     #[test]
     fn hooks_are_shown_refused_without_leave_and_undone_in_reverse_order() {
+        let _alone = alone();
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("made").display().to_string();
         let inner = format!("{file}/inner");
@@ -153,6 +161,7 @@ mod tests {
 
     #[test]
     fn a_hook_that_fails_undoes_those_before_it() {
+        let _alone = alone();
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("made").display().to_string();
         let hooks = [hook(&["mkdir", &file], &["rmdir", &file]), hook(&["false"], &["true"])];
