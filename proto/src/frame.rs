@@ -65,7 +65,7 @@ pub enum Integrity {
 ///
 /// A data frame that this process made keeps in memory its headers and the first octets of its payload. The rest is
 /// *implied*: payload of the pattern, pad, and checks that are right for what the headers say by then. All octets are
-/// made where somebody looks at them ([`crate::wire::implied`]).
+/// made for a capture, a socket or an impairment ([`crate::wire::implied`]).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
     /// The octets in memory, first transmitted octet first: all of them, or those before the implied ones.

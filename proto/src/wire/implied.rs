@@ -1,4 +1,4 @@
-//! Implied octets of a frame: payload, pad and checks that are made where somebody looks at them.
+//! Implied octets of a frame: payload, pad and checks that are made where they are needed.
 //!
 //! ```text
 //! | headers | first octets of the payload | the pattern … | pad | ICRC | VCRC |
