@@ -39,6 +39,7 @@ module() { # module NAME PACKAGE: NAME must be importable by a python3 that the 
 }
 module crcmod python3-crcmod
 module scapy python3-scapy
+module pytest python3-pytest
 if [ "${#missing[@]}" -gt 0 ]; then
   as_root=""
   [ "$(id -u)" -eq 0 ] || as_root="sudo"
@@ -112,7 +113,7 @@ else
 fi
 [ -d "${PAUSEBED_CAPTURES:-../shared/captures}" ] || lacks "no captures of other programs"
 if [ "${1:-}" = "--slow" ]; then
-  cargo test --profile quick -p pausebed-tests -p proto -- --ignored --test-threads 1 "${@:2}"
+  cargo test --profile quick -p pausebed-tests -p proto -p pausebed-python -- --ignored --test-threads 1 "${@:2}"
 else
   cargo test --profile quick --workspace
 fi

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 #[path = "architecture/modules.rs"]
 mod modules;
 
-const MEMBERS: [&str; 6] = ["proto", "emulation", "switchd", "nicd", "topo", "tests"];
+const MEMBERS: [&str; 7] = ["proto", "emulation", "switchd", "nicd", "topo", "python", "tests"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
@@ -128,6 +128,11 @@ const CRATES: &[(&str, &str, &[&str])] = &[
     ),
     ("report", "topo/report", &["proto", "emulation", "daemon", "chart", "scenario", "results"]),
     ("dissect", "topo/dissect", &["proto", "emulation", "capture"]),
+    (
+        "pausebed-python",
+        "python",
+        &["proto", "emulation", "dissect", "launch", "report", "scenario"],
+    ),
     (
         "search",
         "topo/search",

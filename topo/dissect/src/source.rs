@@ -11,6 +11,8 @@ use std::io::{self, BufRead, BufReader, Cursor, Read};
 
 mod text;
 
+pub use text::guess;
+
 /// Longest line and longest frame, octets: no length field of the standards reaches this value.
 const LINE_MAX: usize = 1 << 20;
 

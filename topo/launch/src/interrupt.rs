@@ -26,6 +26,11 @@ pub fn pause(ns: u64) {
     timer::wait(None, monotonic_ns() + ns);
 }
 
+/// Sets the flag as a signal does, or clears it: for programs with signal handlers of their own, such as Python.
+pub fn request(is_requested: bool) {
+    REQUESTED.store(is_requested, Ordering::Relaxed);
+}
+
 /// Whether a signal has asked for the end.
 pub fn requested() -> bool {
     REQUESTED.load(Ordering::Relaxed)

@@ -229,7 +229,7 @@ impl<V: Visitor> Text<'_, V> {
 }
 
 /// The technology of a frame, from its octets.
-fn guess(octets: &[u8]) -> Technology {
+pub fn guess(octets: &[u8]) -> Technology {
     if infiniband::reads_like_ethernet(octets) && !infiniband::reads_like_packet(octets) {
         Technology::Ethernet
     } else {
