@@ -45,7 +45,8 @@ fn pytest(python: &Path, packages: Option<&Path>, more: &[&str]) {
     }
     let labs = tempfile::tempdir().expect("a folder");
     command.env("PAUSEBED", built().join("pausebed")).env("PAUSEBED_LABS", labs.path());
-    command.env("PYTHONDONTWRITEBYTECODE", "1");
+    // Not in the folder of this crate, whose package has no module.
+    command.env("PYTHONDONTWRITEBYTECODE", "1").current_dir(labs.path());
     good(&mut command);
 }
 
@@ -103,11 +104,12 @@ fn the_wheel_is_abi3_and_runs_tests_and_notebooks() {
     good(Command::new(tool("abi3audit")).args(["--strict"]).arg(&wheel));
     good(Command::new(&python).args(["-m", "pip", "install", "-q"]).arg(&wheel));
     pytest(&python, None, &[]);
-    for entry in fs::read_dir(Path::new(HERE).join("notebooks")).expect("notebooks").flatten() {
+    let notebooks = Path::new(HERE).join("notebooks");
+    for entry in fs::read_dir(&notebooks).expect("notebooks").flatten() {
         let run = "import nbclient, nbformat, sys; \
                    nbclient.NotebookClient(nbformat.read(sys.argv[1], 4), timeout=600).execute()";
         let mut command = Command::new(&python);
-        command.args(["-c", run]).arg(entry.path()).current_dir(HERE);
+        command.args(["-c", run]).arg(entry.path()).current_dir(&notebooks);
         good(command.env("PAUSEBED", built().join("pausebed")));
     }
 }
