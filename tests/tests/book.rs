@@ -1,0 +1,199 @@
+//! The pages of docs/book run as they stand: in order, in an empty folder beside the files of the repository.
+//!
+//! A block `console` has commands behind `$ ` and excerpts of what they print: `…` stands for anything, and a comment
+//! `# exit code N` at the end of a command for its exit code. A block with `file=NAME` is written to that file.
+
+#![expect(clippy::disallowed_methods, reason = "these tests run commands")]
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+#[path = "live/hostile.rs"]
+#[allow(dead_code, reason = "laboratory.rs asks it for the ports of daemons")]
+mod hostile;
+#[path = "live/laboratory.rs"]
+#[allow(dead_code, reason = "the tests of live.rs use more of it")]
+mod laboratory;
+
+use laboratory::{alone, in_repository, pausebed};
+
+/// What a page does, in its order.
+#[derive(Debug, PartialEq, Eq)]
+enum Step {
+    /// Writes a file.
+    Write { name: String, text: String },
+    /// Runs a command, which prints these excerpts.
+    Run { line: String, prints: Vec<String> },
+}
+
+/// The steps of a page.
+fn steps(page: &str) -> Vec<Step> {
+    let mut steps = Vec::new();
+    let mut lines = page.lines();
+    while let Some(line) = lines.next() {
+        let Some(kind) = line.strip_prefix("```") else { continue };
+        let block: Vec<&str> = lines.by_ref().take_while(|line| *line != "```").collect();
+        if let Some((_, name)) = kind.split_once("file=") {
+            let text = block.iter().map(|line| format!("{line}\n")).collect();
+            steps.push(Step::Write { name: name.to_owned(), text });
+        } else if kind == "console" {
+            steps.extend(commands(&block));
+        }
+    }
+    steps
+}
+
+fn commands(block: &[&str]) -> Vec<Step> {
+    let mut steps = Vec::new();
+    for text in block {
+        match (text.strip_prefix("$ "), steps.last_mut()) {
+            (Some(command), _) => {
+                steps.push(Step::Run { line: command.to_owned(), prints: Vec::new() });
+            }
+            (None, Some(Step::Run { line, .. })) if line.ends_with('\\') => {
+                line.push('\n');
+                line.push_str(text);
+            }
+            (None, Some(Step::Run { prints, .. })) => prints.push((*text).to_owned()),
+            _ => panic!("a block begins with {text:?}, which is no command"),
+        }
+    }
+    steps
+}
+
+/// The exit code that a command names, otherwise 0.
+fn exit_code(line: &str) -> i32 {
+    let named = line.rsplit_once("# exit code ").map(|(_, code)| code.trim().parse());
+    named.map_or(0, |code| code.expect("an exit code is a number"))
+}
+
+fn words(line: &str) -> String {
+    line.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Whether `line` is `excerpt`, in which `…` stands for anything.
+fn is_like(line: &str, excerpt: &str) -> bool {
+    let (line, excerpt) = (words(line), words(excerpt));
+    let mut parts = excerpt.split('…').map(str::trim);
+    let Some(mut rest) = line.strip_prefix(parts.next().unwrap_or_default()) else { return false };
+    let parts: Vec<&str> = parts.collect();
+    let Some((last, between)) = parts.split_last() else { return rest.is_empty() };
+    for part in between {
+        let Some(at) = rest.find(part) else { return false };
+        rest = &rest[at + part.len()..];
+    }
+    rest.ends_with(last)
+}
+
+/// The first excerpt that is not printed, in the order of the page.
+fn missing<'a>(printed: &str, excerpts: &'a [String]) -> Option<&'a String> {
+    let mut lines = printed.lines();
+    excerpts
+        .iter()
+        .filter(|excerpt| !excerpt.trim().is_empty() && excerpt.trim() != "…")
+        .find(|excerpt| !lines.any(|line| is_like(line, excerpt)))
+}
+
+/// A folder with an interpreter of Python that has scapy under the name `python3`, if there is one.
+fn with_scapy(folder: &Path) -> bool {
+    let has = |python: &&str| {
+        Command::new(python).args(["-c", "import scapy"]).output().is_ok_and(|o| o.status.success())
+    };
+    let found = ["python3", "/usr/bin/python3"].into_iter().find(has);
+    if let Some(python) = found.filter(|python| python.starts_with('/')) {
+        symlink(python, folder.join("python3")).expect("a new link");
+    }
+    found.is_some()
+}
+
+/// Runs a page, in the folder of its own that a reader's checkout is, too.
+fn run(page: &Path) {
+    let folder = tempfile::tempdir().expect("a folder");
+    for entry in ["topo", "tests", "docs", "python"] {
+        symlink(in_repository(entry), folder.path().join(entry)).expect("a new link");
+    }
+    let tools = folder.path().join(".tools");
+    fs::create_dir(&tools).expect("a new folder");
+    if !with_scapy(&tools) {
+        skip::because!("there is no scapy");
+        return;
+    }
+    let program = pausebed().parent().expect("target/<profile>").to_owned();
+    let path = std::env::var("PATH").unwrap_or_default();
+    let path = format!("{}:{}:{path}", tools.display(), program.display());
+    let page_name = page.display();
+    for step in steps(&fs::read_to_string(page).expect("a page")) {
+        match step {
+            Step::Write { name, text } => {
+                fs::write(folder.path().join(name), text).expect("a new file");
+            }
+            Step::Run { line, prints } => {
+                let mut command = Command::new("bash");
+                command.args(["-c", &format!("exec 2>&1\n{line}")]).current_dir(folder.path());
+                command.env("PATH", &path).env("PAUSEBED_LABS", folder.path().join("labs"));
+                let output = command.output().expect("bash is there");
+                let printed = String::from_utf8_lossy(&output.stdout);
+                let code = output.status.code();
+                assert_eq!(code, Some(exit_code(&line)), "{page_name}: $ {line}\n{printed}");
+                let missing = missing(&printed, &prints);
+                assert!(missing.is_none(), "{page_name}: $ {line}\nno {missing:?} in\n{printed}");
+            }
+        }
+    }
+}
+
+fn pages() -> Vec<PathBuf> {
+    let entries = fs::read_dir(in_repository("docs/book")).expect("the book").flatten();
+    let mut pages: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    pages.sort();
+    pages
+}
+
+#[test]
+fn every_page_is_in_the_summary_and_has_commands() {
+    let summary = fs::read_to_string(in_repository("docs/SUMMARY.md")).expect("the summary");
+    for page in pages() {
+        let name = page.file_name().expect("a name").to_string_lossy().into_owned();
+        assert!(summary.contains(&format!("(book/{name})")), "{name} is not in docs/SUMMARY.md");
+        let steps = steps(&fs::read_to_string(&page).expect("a page"));
+        assert!(steps.iter().any(|step| matches!(step, Step::Run { .. })), "{name} runs nothing");
+    }
+}
+
+#[test]
+fn an_excerpt_is_found_in_its_place_or_not_at_all() {
+    let page =
+        "```console\n$ a \\\n  b   # exit code 3\nx … z\n…\n$ c\n```\n```c file=f\nint\n```\n";
+    let run = |line: &str, prints: &[&str]| {
+        let prints = prints.iter().map(|line| (*line).to_owned()).collect();
+        Step::Run { line: line.to_owned(), prints }
+    };
+    let write = Step::Write { name: "f".to_owned(), text: "int\n".to_owned() };
+    let first = "a \\\n  b   # exit code 3";
+    assert_eq!(steps(page), [run(first, &["x … z", "…"]), run("c", &[]), write]);
+    assert_eq!([first, "c"].map(exit_code), [3, 0]);
+    for (line, excerpt, is) in [
+        ("x  y z", "x … z", true),
+        ("x z", "x y z", false),
+        ("took 3.1 s", "took … s", true),
+        ("x y", "x … z", false),
+        ("x", "x y", false),
+    ] {
+        assert_eq!(is_like(line, excerpt), is, "{line} {excerpt}");
+    }
+    let excerpts = ["b".to_owned(), "a".to_owned()];
+    assert_eq!(missing("a\nb\n", &excerpts), Some(&excerpts[1]));
+    assert_eq!(missing("b\na\n", &excerpts), None);
+}
+
+#[test]
+#[ignore = "slow: runs of minutes"]
+fn every_page_of_the_book_runs_as_it_stands() {
+    let _alone = alone();
+    for page in pages() {
+        println!("{}", page.display());
+        run(&page);
+    }
+}
