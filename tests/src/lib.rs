@@ -1,1 +1,3 @@
-//! Empty: this package contains tests and benches across crates.
+//! What tests of several binaries share: the ledger of campaigns. The package contains tests and benches across crates.
+
+pub mod ledger;

@@ -9,9 +9,6 @@ mod hostile;
 #[path = "live/laboratory.rs"]
 #[allow(dead_code, reason = "the tests of live.rs use more of it")]
 mod laboratory;
-#[path = "live/ledger.rs"]
-#[allow(dead_code, reason = "the tests of mutants.rs use more of it")]
-mod ledger;
 #[path = "live/objects.rs"]
 #[allow(dead_code, reason = "the tests of netns.rs use more of it")]
 mod objects;

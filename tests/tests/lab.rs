@@ -6,6 +6,9 @@
 mod census;
 #[path = "lab/changes.rs"]
 mod changes;
+#[path = "lab/ground.rs"]
+#[allow(dead_code, reason = "the tests of chaos.rs use more of it")]
+mod ground;
 #[path = "live/hostile.rs"]
 #[allow(dead_code, reason = "laboratory.rs asks it for the ports of daemons")]
 mod hostile;

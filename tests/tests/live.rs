@@ -24,8 +24,6 @@ mod hostile;
 mod joining;
 #[path = "live/laboratory.rs"]
 mod laboratory;
-#[path = "live/ledger.rs"]
-mod ledger;
 #[path = "live/path.rs"]
 mod path;
 #[path = "live/ratios.rs"]

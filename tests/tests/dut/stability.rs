@@ -1,10 +1,10 @@
 //! Whether verdicts stay the same from run to run.
 
-use super::ledger::Ledger;
 use super::{Place, dut};
 use dut::statement::Statement;
 use dut::verdict::Verdict;
 use emulation::cable::namespace::Namespace;
+use pausebed_tests::ledger::Ledger;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -62,7 +62,7 @@ fn verdicts(device: &str) -> String {
 
 /// Runs every suite [`RUNS`] times. No case may be both PASS and FAIL, and at most so many in a hundred INCONCLUSIVE.
 pub fn measure(campaign: &str, is_busy: bool, inconclusive_max: usize) {
-    let mut ledger = Ledger::open(campaign);
+    let mut ledger = Ledger::open(campaign, &["tests/dut/src", "emulation/src"]);
     let _busy = is_busy.then(Busy::start);
     let mut faults = Vec::new();
     for device in DEVICES {

@@ -1,21 +1,23 @@
-//! The campaigns: long streams both ways. A ledger ([`crate::ledger`]) holds the parts that have passed, so that a campaign
+//! The campaigns: long streams both ways. A ledger ([`pausebed_tests::ledger`]) holds the parts that have passed, so that a campaign
 //! which was stopped goes on.
 
 use crate::bench::Bench;
 use crate::laboratory::alone;
-use crate::ledger::Ledger;
 use crate::verbs_of_both::{MTU_1024, datagrams_each_way, ends, impair, length_of, one, patient};
+use pausebed_tests::ledger::Ledger;
 use testbed::verbs::stream::{Plan, SLOTS, VERBS, Verb, memory_for};
 use testbed::verbs::{Fault, connect, datagrams};
 use verbs::attributes::Service;
 
+/// The queue pairs of our NIC, and their messages.
+const UNDER_PROOF: [&str; 2] = ["nicd/src", "proto/verbs/src"];
 /// Messages of a part, after which the ledger has a line.
 const PART: u64 = 20 * SLOTS as u64;
 
 /// Streams of verbs, each with its number of messages, both ways.
 fn campaign(name: &str, verbs: &[(Verb, u64)], length: u32, impaired: bool) {
     let _alone = alone();
-    let mut ledger = Ledger::open(name);
+    let mut ledger = Ledger::open(name, &UNDER_PROOF);
     let Some(bench) = Bench::start(&[], MTU_1024) else { return };
     if impaired {
         impair(&bench, "h1:1");
@@ -63,7 +65,7 @@ fn a_hundred_thousand_messages_of_each_verb_pass_each_way_with_losses() {
 #[ignore = "slow: a hundred thousand datagrams each way"]
 fn a_hundred_thousand_datagrams_are_counted_each_way_with_losses() {
     let _alone = alone();
-    let mut ledger = Ledger::open("datagrams");
+    let mut ledger = Ledger::open("datagrams", &UNDER_PROOF);
     let Some(bench) = Bench::start(&[], MTU_1024) else { return };
     bench.keep_neighbour();
     impair(&bench, "h1:1");

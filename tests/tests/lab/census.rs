@@ -1,150 +1,19 @@
 //! Interfaces, namespaces, processes and files after a lab equal those before it, however the lab ended.
 //!
-//! Each test uses its own network namespace and its own folder, so that foreign objects are not counted. A process
-//! belongs to the test if its environment names that folder. live/containers.rs counts the objects of containers.
+//! live/containers.rs counts the objects of containers.
 
+use super::INFINIBAND;
+use super::ground::{Ground, SmallDisk, Substrate, end, signal};
 use super::laboratory::{alone, eventually, in_repository};
-use super::objects::{files_below, namespace_of, namespaces_held, processes_of, references};
-use super::{INFINIBAND, Place};
-use emulation::cable::namespace::{Namespace, within};
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use super::objects::namespaces_held;
+use nix::sys::signal::Signal;
 use proto::random::Random;
 use std::collections::BTreeSet;
 use std::fs;
-use std::os::unix::fs::DirBuilderExt;
-use std::path::PathBuf;
-use std::process::{Child, Stdio};
+use std::process::Child;
 
-/// A place for labs, in its own network namespace if the test may create one.
-struct Ground {
-    place: Place,
-    /// The namespaces of all labs observed so far.
-    seen: BTreeSet<String>,
-}
-
-/// The objects that a lab could leave behind.
-#[derive(Debug, PartialEq, Eq)]
-struct Objects {
-    interfaces: BTreeSet<String>,
-    processes: BTreeSet<u32>,
-    files: BTreeSet<PathBuf>,
-    /// References in `/proc` to a namespace of a lab.
-    references: Vec<String>,
-}
-
-/// The substrates on which the tests create labs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Substrate {
-    Udp,
-    Netns,
-}
-
-impl Substrate {
-    const fn name(self) -> &'static str {
-        match self {
-            Substrate::Udp => "udp",
-            Substrate::Netns => "netns",
-        }
-    }
-}
-
+/// Polls and ends of labs in creation.
 impl Ground {
-    fn new() -> Ground {
-        let place = match Namespace::make(1) {
-            Ok(mut made) => {
-                let namespace = made.pop().expect("one");
-                namespace
-                    .interfaces
-                    .switch_on("lo", "loopback of a test")
-                    .expect("the object exists");
-                let mut place = Place::new();
-                place.namespace = Some(namespace);
-                place
-            }
-            Err(error) => {
-                skip::because!("the substrate netns requires CAP_SYS_ADMIN: {error}");
-                Place::new()
-            }
-        };
-        let ground = Ground { place, seen: BTreeSet::new() };
-        ground.settle();
-        ground
-    }
-
-    /// Creates the folders that outlive a lab: that of all labs, and the user's runtime folder.
-    fn settle(&self) {
-        self.place.good(&["status"]);
-        let own = self.place.root().join("pausebed");
-        fs::DirBuilder::new().mode(0o700).create(own).expect("a folder");
-    }
-
-    fn substrates(&self) -> &'static [Substrate] {
-        match self.place.namespace {
-            Some(_) => &[Substrate::Udp, Substrate::Netns],
-            None => &[Substrate::Udp],
-        }
-    }
-
-    fn mark(&self) -> String {
-        self.place.folder.path().display().to_string()
-    }
-
-    fn objects(&self) -> Objects {
-        let path = self.place.namespace_file();
-        let table = within(path.as_deref(), || fs::read_to_string("/proc/thread-self/net/dev"));
-        let table = table.expect("/proc is mounted");
-        let names = table.lines().filter_map(|line| line.split_once(':'));
-        Objects {
-            interfaces: names.map(|(name, _)| name.trim().to_owned()).collect(),
-            processes: processes_of(&self.mark()),
-            files: files_below(self.place.folder.path()),
-            references: references(&self.seen),
-        }
-    }
-
-    /// Records the namespaces that the processes hold or are in.
-    fn look(&mut self) {
-        let own = [namespace_of(std::process::id()), self.own_namespace()];
-        for process in processes_of(&self.mark()) {
-            self.seen.extend(namespaces_held(process));
-            self.seen.insert(namespace_of(process));
-        }
-        self.seen.retain(|name| !own.contains(name) && !name.is_empty());
-    }
-
-    /// The namespace in which all processes start.
-    fn own_namespace(&self) -> String {
-        let link = self.place.namespace_file().and_then(|file| fs::read_link(file).ok());
-        link.map(|link| link.display().to_string()).unwrap_or_default()
-    }
-
-    /// Asserts that the objects equal `before`.
-    fn assert_is(&self, before: &Objects, after: &str) {
-        let mut now = self.objects();
-        let same = eventually(20.0, || {
-            now = self.objects();
-            now == *before
-        });
-        assert!(same, "after {after}: {now:#?}\nbefore: {before:#?}");
-    }
-
-    fn begin(&self, words: &[&str]) -> Child {
-        let mut command = self.place.command(words);
-        command.stdout(Stdio::null()).stderr(Stdio::null());
-        command.spawn().expect("the program starts")
-    }
-
-    fn begin_up(&self, substrate: Substrate) -> Child {
-        let file = in_repository(INFINIBAND).display().to_string();
-        self.begin(&["up", &file, "--name", "one", "--tcp", "--backend", substrate.name()])
-    }
-
-    fn begin_run(&self, substrate: Substrate) -> Child {
-        let file = in_repository(INFINIBAND).display().to_string();
-        self.begin(&["run", &file, "--no-report", "--backend", substrate.name()])
-    }
-
     /// Polls without pauses until a lab in creation reaches this step, or `up` ends.
     fn reach(&self, step: Step, up: &mut Child) {
         let begin = emulation::clock::monotonic_ns();
@@ -155,30 +24,6 @@ impl Ground {
                 assert!(step.is_reached(self), "{step:?} was never reached");
             }
         }
-    }
-
-    fn supervisor(&self) -> Option<u32> {
-        let is_supervisor = |process: &u32| {
-            let line = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
-            line.split(|octet| *octet == 0).nth(1) == Some(b"keep")
-        };
-        processes_of(&self.mark()).into_iter().find(is_supervisor)
-    }
-
-    fn daemons(&self) -> Vec<u32> {
-        let is_daemon = |process: &u32| {
-            let line = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
-            line.split(|octet| *octet == 0).any(|word| word == b"--config")
-        };
-        processes_of(&self.mark()).into_iter().filter(is_daemon).collect()
-    }
-
-    /// Runs the commands that a user runs after a failure.
-    fn tidy(&self) {
-        self.place.good(&["down", "one"]);
-        // A run removes what an earlier, killed run left. This run needs no daemon.
-        let file = in_repository(INFINIBAND).display().to_string();
-        self.place.good(&["run", &file, "--backend", "virtual", "--no-report"]);
     }
 }
 
@@ -228,17 +73,6 @@ impl Step {
             }
         }
     }
-}
-
-fn signal(process: u32, signal: Signal) {
-    // An error means that it has just ended.
-    let _ = kill(Pid::from_raw(process as i32), signal);
-}
-
-/// Ends a child process with a signal.
-fn end(child: &mut Child, by: Signal) {
-    signal(child.id(), by);
-    child.wait().expect("the process is a child of the test");
 }
 
 #[test]
@@ -349,42 +183,6 @@ fn fifty_random_lab_cycles_leave_nothing_behind() {
         let what = cycle(&mut ground, &mut random);
         ground.tidy();
         ground.assert_is(&before, &format!("cycle {number}, {what}, seed {seed}"));
-    }
-}
-
-/// A small file system that holds all files of a lab.
-struct SmallDisk(PathBuf);
-
-impl SmallDisk {
-    /// Size of the file system, in octets.
-    const SIZE: usize = 1 << 20;
-
-    fn mount(at: PathBuf) -> Option<SmallDisk> {
-        use std::process::Command;
-        fs::create_dir(&at).expect("a folder");
-        let size = format!("size={}", SmallDisk::SIZE);
-        let mut mount = Command::new("mount");
-        mount.args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(&at);
-        let output = mount.output().expect("mount, of util-linux, is installed");
-        if !output.status.success() {
-            skip::because!("the test cannot mount a file system: {output:?}");
-            return None;
-        }
-        Some(SmallDisk(at))
-    }
-
-    /// Leaves `room` octets free until the returned file is removed.
-    fn fill(&self, room: usize) -> PathBuf {
-        let file = self.0.join("filler");
-        fs::write(&file, vec![1; SmallDisk::SIZE - room]).expect("the file fits the file system");
-        file
-    }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        // Only a failed test leaves processes on the file system.
-        let _ = std::process::Command::new("umount").arg(&self.0).status();
     }
 }
 

@@ -1,0 +1,166 @@
+//! Proof by attack: kills, crashes at every step, races, and hosts that lack something. What was reached stands in
+//! docs/reliability.md.
+//!
+//! A campaign is a slow test. Its schedule comes from seeds, so each part can be repeated. `./test.sh --slow chaos` runs
+//! all that is due: the ledgers in tests/ledgers name the parts that are done, and a change of the code under proof makes
+//! them due again. `PAUSEBED_CHAOS="kills/seed 7"` runs one part alone and writes no ledger. A sample of each campaign
+//! runs with the quick tests.
+
+#![expect(clippy::disallowed_methods, reason = "these tests start the program")]
+
+#[path = "chaos/containers.rs"]
+mod containers;
+#[path = "chaos/faults.rs"]
+mod faults;
+#[path = "lab/ground.rs"]
+#[allow(dead_code, reason = "the tests of lab.rs use more of it")]
+mod ground;
+#[path = "live/hostile.rs"]
+#[allow(dead_code, reason = "laboratory.rs asks it for the ports of daemons")]
+mod hostile;
+#[path = "chaos/kills.rs"]
+mod kills;
+#[path = "live/laboratory.rs"]
+#[allow(dead_code, reason = "the tests of live.rs use more of it")]
+mod laboratory;
+#[path = "live/objects.rs"]
+mod objects;
+#[path = "chaos/page.rs"]
+mod page;
+#[path = "lab/place.rs"]
+#[allow(dead_code, reason = "the tests of lab.rs use more of it")]
+mod place;
+#[path = "chaos/steps.rs"]
+mod steps;
+#[path = "chaos/tracer.rs"]
+mod tracer;
+
+use ground::Substrate;
+use laboratory::{alone, eventually};
+use pausebed_tests::ledger::{FOUND, Ledger};
+use place::Place;
+use serde_json::Value;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use tracer::Role;
+
+/// The code whose labs are attacked.
+const UNDER_PROOF: [&str; 5] = [
+    "emulation/src",
+    "emulation/daemon/src",
+    "topo/launch/src",
+    "topo/serve/src",
+    "topo/src/command/lab",
+];
+
+/// Parts of an attack that are done, and those that found faults.
+pub struct Campaign {
+    name: &'static str,
+    ledger: Ledger,
+    /// The only part to run, if one was named.
+    only: Option<String>,
+    faults: Vec<String>,
+}
+
+impl Campaign {
+    /// The result of a part, which is made now unless it is done. A part that fails is noted and stays due.
+    pub fn part(&mut self, part: &str, make: impl FnOnce() -> String) -> String {
+        let make = || {
+            let made = catch_unwind(AssertUnwindSafe(make));
+            made.unwrap_or_else(|why| {
+                let text = why.downcast_ref::<String>().cloned();
+                let text =
+                    text.or_else(|| why.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+                let text: String = text.unwrap_or_default().chars().take(1_500).collect();
+                format!("{FOUND} {text}")
+            })
+        };
+        let result = match &self.only {
+            None => self.ledger.once(part, make),
+            Some(only) if only == part => make(),
+            Some(_) => return String::new(),
+        };
+        if result.starts_with(FOUND) {
+            self.faults.push(format!("{}/{part}: {result}", self.name));
+        }
+        result
+    }
+}
+
+/// Runs what is due of a campaign; fails if it finds a fault.
+fn attack(name: &'static str, parts: impl FnOnce(&mut Campaign)) {
+    let named = std::env::var("PAUSEBED_CHAOS").ok();
+    let only = named.as_deref().map(|named| named.split_once('/').expect("CAMPAIGN/PART"));
+    if only.is_some_and(|(campaign, _)| campaign != name) {
+        return;
+    }
+    let only = only.map(|(_, part)| part.to_owned());
+    let ledger = Ledger::kept(&format!("chaos-{name}"), &UNDER_PROOF);
+    let mut campaign = Campaign { name, ledger, only, faults: Vec::new() };
+    parts(&mut campaign);
+    assert!(campaign.faults.is_empty(), "{:#?}", campaign.faults);
+}
+
+/// Every frame of the lab "one" is accounted for.
+fn assert_balanced(place: &Place) {
+    let mut said = String::new();
+    let closes = eventually(20.0, || {
+        let output = place.run(&["status", "--balance", "--json"]);
+        said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+        let balance: Option<Value> = serde_json::from_str(&said).ok();
+        // A busy host may answer too late for a consistent cut, and is asked again.
+        balance.is_some_and(|all| {
+            assert_eq!(all["one"]["closes"], true, "{all:#}");
+            true
+        })
+    });
+    assert!(closes, "no balance: {said}");
+}
+
+#[test]
+#[ignore = "slow: run with ./test.sh --slow"]
+fn chaos_kills_leave_nothing_behind() {
+    let _alone = alone();
+    attack("kills", kills::kills);
+}
+
+#[test]
+#[ignore = "slow: run with ./test.sh --slow"]
+fn chaos_crashes_at_every_step_leave_nothing_behind() {
+    let _alone = alone();
+    attack("steps", steps::at_every_step);
+}
+
+#[test]
+#[ignore = "slow: run with ./test.sh --slow"]
+fn chaos_commands_that_race_leave_nothing_behind() {
+    let _alone = alone();
+    attack("races", steps::races);
+}
+
+#[test]
+#[ignore = "slow: run with ./test.sh --slow"]
+fn chaos_kills_in_containers_leave_nothing_behind() {
+    let _alone = alone();
+    attack("containers", containers::kills);
+}
+
+#[test]
+#[ignore = "slow: run with ./test.sh --slow"]
+fn chaos_faults_of_the_host_are_accounted_for() {
+    let _alone = alone();
+    attack("faults", faults::faults);
+}
+
+#[test]
+fn a_sample_of_each_chaos_campaign_finds_nothing() {
+    let _alone = alone();
+    println!("{}", kills::life(1, 3));
+    for (role, step) in [(Role::Up, 5), (Role::Keep, 20), (Role::Down, 2)] {
+        let what = steps::killed_at(Substrate::Udp, role, step, false);
+        assert!(what.starts_with("killed before "), "{role:?} {step}: {what}");
+    }
+    println!("{}", steps::race(1));
+    for (name, fault) in faults::KINDS {
+        println!("{name}: {}", fault(1));
+    }
+}

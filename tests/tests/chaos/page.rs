@@ -1,0 +1,204 @@
+//! docs/reliability.md, made from the ledgers of the campaigns.
+
+use super::faults;
+use pausebed_tests::ledger::{self, Line};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+
+const HEAD: &str = "# Reliability: what was attacked, and what held
+
+This page is made from the ledgers in [tests/ledgers](../tests/ledgers): `PAUSEBED_REWRITE_SNAPSHOTS=1 cargo test --profile quick -p pausebed-tests --test chaos page`.
+A ledger has a line for each part of a campaign, with the commit (`+`: and changes since), a hash of the code under proof, and the result. The schedule of a part
+comes from its seed. After each part the test compares processes, network namespaces, interfaces, sockets and files with those before it.
+
+* `./test.sh --slow chaos` runs what is due: parts that are not done, that found a fault, or whose code under proof has changed since.
+* `PAUSEBED_CHAOS=\"kills/seed 7\" ./test.sh --slow chaos` repeats one part, and writes no ledger.
+* A fault is *open* if its part has not been run without a fault since. Of a part only the last line counts as reached.
+
+Times are wall time on the shared virtual machine of [performance](performance.md), beside builds and other tests.
+
+";
+
+const MISSING: &str = "
+## Not made yet
+
+These campaigns of the same plan have no ledger. Where tests cover a part of one, they are named.
+
+| attack | to reach | what there is |
+|---|---|---|
+| steps of the clock of the host | 100 | one step in the cases FID of [conformance](conformance.md) |
+| hostile frames beside a lossless flow, for each kind of port, half of them valid but for one field | 10^6 each, the neighbour loses none, the cost of a bad frame at most 3 times that of a good one | a million foreign datagrams at UDP ports: `./test.sh --slow a_million_foreign` |
+| the HTTP interfaces of daemons and `serve` | 10^5 requests, 1 000 slow connections, 10^4 malformed, lateness bounded | 1 000 slow connections and a huge body: tests/tests/lab.rs |
+| a lab of two hours with faults on and off | nothing unaccounted, memory and descriptors constant | nothing |
+| fuzzing of decoders, and of engines as sequences | 10^9 executions and 10^7 sequences, with a ledger | `./fuzz.sh`, without a ledger |
+| proofs: credit arithmetic, packet numbers, windows, rings, the flag between threads, unsafe code | all | tests beside the code, no proof |
+| mutation: any increment of a counter, any drop reason | 98 % found | drawn mutants of the conformance suite: tests/tests/mutants.rs |
+| kills of the host of virtual machines | part of the first row above | nothing |
+";
+
+/// The last line of each part of a campaign, and what its ledger says of all.
+struct Reached {
+    last: BTreeMap<String, Line>,
+    commits: Vec<String>,
+    found: usize,
+}
+
+impl Reached {
+    fn of(text: &str) -> Reached {
+        let (mut last, mut commits, mut seen) = (BTreeMap::new(), Vec::new(), BTreeSet::new());
+        let lines = Line::all(text);
+        let found = lines.iter().filter(|line| line.has_found()).count();
+        for line in lines {
+            if seen.insert(line.commit.clone()) {
+                commits.push(format!("`{}`", line.commit));
+            }
+            last.insert(line.part.clone(), line);
+        }
+        Reached { last, commits, found }
+    }
+
+    /// Results of parts that found nothing.
+    fn good(&self) -> impl Iterator<Item = (&str, &str)> {
+        let good = self.last.values().filter(|line| !line.has_found());
+        good.map(|line| (line.part.as_str(), line.result.as_str()))
+    }
+
+    fn row(&self, attack: &str, target: &str, reached: &str, repeat: &str) -> String {
+        let open = self.last.values().filter(|line| line.has_found()).count();
+        let (found, commits) = (self.found, self.commits.join(" "));
+        format!(
+            "| {attack} | {target} | {reached} | {found}, open {open} | {commits} | `./test.sh --slow {repeat}` |\n"
+        )
+    }
+}
+
+/// The number with which a result begins.
+fn count(result: &str) -> u64 {
+    result.split(' ').next().and_then(|word| word.parse().ok()).unwrap_or(0)
+}
+
+/// The value below which `thousandths` of the sorted values lie.
+fn quantile(sorted: &[u64], thousandths: usize) -> u64 {
+    let place = (sorted.len() * thousandths).div_ceil(1000).max(1) - 1;
+    sorted.get(place).copied().unwrap_or(0)
+}
+
+fn kills(text: &str) -> String {
+    let reached = Reached::of(text);
+    let total: u64 = reached.good().map(|(_, result)| count(result)).sum();
+    let mut ms: Vec<u64> = reached
+        .good()
+        .filter_map(|(_, result)| result.split_once("; ms "))
+        .flat_map(|(_, times)| times.split_whitespace().filter_map(|time| time.parse().ok()))
+        .collect();
+    ms.sort_unstable();
+    let [p50, p99] = [500, 990].map(|thousandths| quantile(&ms, thousandths));
+    let target = "1 000; recovery p99 below 2 s";
+    let now = format!(
+        "{total} in {} labs; {} daemons replaced, p50 {p50} ms, p99 {p99} ms",
+        reached.good().count(),
+        ms.len()
+    );
+    let attack = "kill -9 of a random process at a random moment: keeper, daemons, captures, `serve`, launcher and daemons of a run";
+    reached.row(attack, target, &now, "chaos_kills_leave")
+}
+
+fn steps(text: &str) -> String {
+    let reached = Reached::of(text);
+    let mut by_role: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut complete = BTreeSet::new();
+    for (part, result) in reached.good() {
+        let (role, _) = part.rsplit_once(' ').unwrap_or((part, ""));
+        *by_role.entry(role).or_default() += usize::from(result.starts_with("killed"));
+        if result.starts_with("no such step") {
+            complete.insert(role);
+        }
+    }
+    let total: usize = by_role.values().sum();
+    let all = |role: &str| if complete.contains(role) { "all" } else { "the first" };
+    let each: Vec<String> =
+        by_role.iter().map(|(role, count)| format!("{role}: {} {count}", all(role))).collect();
+    let attack = "`up` and `down` of a lab, where `up`, the keeper or `down` is killed at the entry of each system call that changes something";
+    let now = format!("{total} ({})", each.join("; "));
+    reached.row(attack, "every step", &now, "chaos_crashes")
+}
+
+fn plain(text: &str, attack: &str, target: &str, repeat: &str) -> String {
+    let reached = Reached::of(text);
+    let now = reached.good().count().to_string();
+    reached.row(attack, target, &now, repeat)
+}
+
+fn host_faults(text: &str) -> String {
+    const ATTACKS: [(&str, &str); 6] = [
+        ("stop", "SIGSTOP of a process of a lab for 0.1 to 5 s"),
+        ("disk", "little or no room for a lab, a run with captures, a capture"),
+        ("descriptors", "3 to 64 descriptors for `up`, `run`, or a process of a lab under way"),
+        ("memory", "16 to 1 024 MB of address space for the same"),
+        ("interface", "an interface of a lab removed, or off and on"),
+        ("mtu", "the MTU of an interface of a lab changed, half of them back"),
+    ];
+    let attack = |kind: &str| ATTACKS.iter().find(|(name, _)| *name == kind).expect("a row").1;
+    let row = |kind: &str| {
+        let of_kind: String = text
+            .lines()
+            .filter(|line| line.starts_with(&format!("{kind} ")))
+            .map(|line| format!("{line}\n"))
+            .collect();
+        let reached = Reached::of(&of_kind);
+        let good: Vec<&str> = reached.good().map(|(_, result)| result).collect();
+        let done = good.iter().filter(|result| **result != "skipped").count();
+        let balanced = good.iter().filter(|result| result.contains("balanced at down")).count();
+        let ended = good.iter().filter(|result| result.contains("ended: ")).count();
+        let now = format!(
+            "{done}: {balanced} labs balanced to the end, {ended} ended with a reason, {} commands ended with a code",
+            done - balanced - ended
+        );
+        reached.row(attack(kind), "100", &now, "chaos_faults")
+    };
+    faults::KINDS.iter().map(|(kind, _)| row(kind)).collect()
+}
+
+/// The page, from the text of each ledger.
+fn page(ledger: impl Fn(&str) -> String) -> String {
+    let mut page = HEAD.to_owned();
+    let races = "two or three of `up` and `down` of one name that begin within 300 ms";
+    let containers = "kill -9 of the launcher of a run in containers within its first 6 s; containers, networks and volumes are compared too";
+    let rows = [
+        kills(&ledger("kills")),
+        steps(&ledger("steps")),
+        plain(&ledger("races"), races, "200", "chaos_commands"),
+        plain(&ledger("containers"), containers, "a sample of 20", "chaos_kills_in_containers"),
+        host_faults(&ledger("faults")),
+    ];
+    page += "| attack | to reach | reached | faults found | commits | repeat |\n|---|---|---|---|---|---|\n";
+    write!(page, "{}{MISSING}", rows.concat()).expect("a string takes all");
+    page
+}
+
+#[test]
+fn the_page_is_made_from_the_ledgers() {
+    let made = page(|campaign| {
+        let file = ledger::kept().join(format!("pausebed-chaos-{campaign}.ledger"));
+        fs::read_to_string(file).unwrap_or_default()
+    });
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/reliability.md");
+    if std::env::var_os("PAUSEBED_REWRITE_SNAPSHOTS").is_some() {
+        fs::write(&file, &made).expect("docs can be written");
+    }
+    assert_eq!(fs::read_to_string(&file).unwrap_or_default(), made, "see the head of the page");
+}
+
+#[test]
+fn only_the_last_line_of_a_part_counts_and_open_faults_are_counted() {
+    let kills = kills(
+        "seed 1\ta\t1\t9 kills on udp: daemon 9; ms 100 300\nseed 2\ta\t1\tFOUND x\n\
+         seed 2\tb\t2\t10 kills on udp: daemon 10; ms 200\nseed 3\tb\t2\tFOUND y\n",
+    );
+    assert!(kills.contains("19 in 2 labs; 3 daemons replaced, p50 200 ms, p99 300 ms"), "{kills}");
+    assert!(kills.contains("| 2, open 1 | `a` `b` |"), "{kills}");
+    let steps = steps("udp up 1\ta\t1\tkilled before x\nudp up 2\ta\t1\tno such step: 1 steps\n");
+    assert!(steps.contains("| 1 (udp up: all 1) |"), "{steps}");
+}
