@@ -55,8 +55,9 @@ pub fn stand_back() {
 
 /// The priority that [`prepare_thread`] would get, found out by a thread that ends at once.
 pub fn permitted_priority(realtime: bool) -> Priority {
-    let trial = std::thread::spawn(move || prepare_thread(realtime));
-    trial.join().unwrap_or(Priority::Normal)
+    let trial = std::thread::Builder::new().spawn(move || prepare_thread(realtime));
+    // A host without room for a thread will not have one for the data plane, either, which then says so.
+    trial.map_or(Priority::Normal, |trial| trial.join().unwrap_or(Priority::Normal))
 }
 
 fn become_fifo() -> bool {

@@ -154,13 +154,15 @@ fn chaos_faults_of_the_host_are_accounted_for() {
 #[test]
 fn a_sample_of_each_chaos_campaign_finds_nothing() {
     let _alone = alone();
-    println!("{}", kills::life(1, 3));
-    for (role, step) in [(Role::Up, 5), (Role::Keep, 20), (Role::Down, 2)] {
+    println!("{}", kills::life(1, 2));
+    for (role, step) in [(Role::Keep, 20), (Role::Down, 2)] {
         let what = steps::killed_at(Substrate::Udp, role, step, false);
         assert!(what.starts_with("killed before "), "{role:?} {step}: {what}");
     }
     println!("{}", steps::race(1));
-    for (name, fault) in faults::KINDS {
-        println!("{name}: {}", fault(1));
+    // Seed 12 leaves a run no descriptors for an event loop.
+    for (name, seed) in [("stop", 1), ("descriptors", 12)] {
+        let (_, fault) = faults::KINDS.iter().find(|(kind, _)| *kind == name).expect("a kind");
+        println!("{name}: {}", fault(seed));
     }
 }

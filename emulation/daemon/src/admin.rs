@@ -95,7 +95,7 @@ impl AdminServer {
     /// If no thread can be started.
     pub(super) fn start(socket: AdminSockets, handle: AdminHandle) -> io::Result<AdminServer> {
         let (over, ended) = oneshot::channel();
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let runtime = crate::runtime::on_this_thread()?;
         let AdminSockets { file, gate } = socket;
         let (listener, file) = file.unzip();
         let answer = move || {

@@ -25,6 +25,7 @@ pub mod join;
 mod orders;
 pub mod privileges;
 pub mod protocol;
+pub mod runtime;
 mod session;
 mod sockets;
 pub mod token;

@@ -23,7 +23,7 @@ use emulation::timer::{self, permitted_priority};
 use proto::device::{Device, ManagementDatagram};
 use proto::units::Instant;
 use std::any::Any;
-use std::io::{BufRead, Write};
+use std::io::{self, BufRead, Write};
 use std::os::fd::BorrowedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -187,7 +187,7 @@ fn converse(
     }
     let snapshots = hosted.recorder.listen();
     let (sender, events) = sync_channel(EVENTS_MAX);
-    read_commands(commands, sender.clone());
+    read_commands(commands, sender.clone()).context("no thread")?;
     let stop = Arc::new(AtomicBool::new(false));
     let (changes_out, changes) = channel();
     let addressing = Addressing::of(&hosted.config);
@@ -315,8 +315,11 @@ fn launch(mut hosted: Hosted, start: &Start, mut link: WorkerLink) -> Result<Ser
     spawned.map(|_| (admin, clients)).context("no thread")
 }
 
-fn read_commands(mut commands: impl BufRead + Send + 'static, events: SyncSender<SessionEvent>) {
-    thread::spawn(move || {
+fn read_commands(
+    mut commands: impl BufRead + Send + 'static,
+    events: SyncSender<SessionEvent>,
+) -> io::Result<()> {
+    let read = move || {
         privileges::drop_all();
         while let Ok(Some(line)) = next_line(&mut commands, LINE_MAX) {
             let command = match read_line(&line) {
@@ -328,7 +331,8 @@ fn read_commands(mut commands: impl BufRead + Send + 'static, events: SyncSender
             }
         }
         let _ = events.send(SessionEvent::LauncherGone);
-    });
+    };
+    thread::Builder::new().name("commands".to_owned()).spawn(read).map(drop)
 }
 
 fn out_of_order(what: &str) -> DaemonError {

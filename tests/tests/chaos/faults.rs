@@ -210,10 +210,8 @@ fn limited(seed: u64, limit: Limit) -> String {
     let mut part = Part::new(&format!("{limit:?}"), seed);
     let option = match limit {
         Limit::Descriptors => format!("--nofile={}", 3 + part.random.below(62)),
-        Limit::Memory => {
-            let megabytes = 16 << part.random.below(6);
-            format!("--as={}", (megabytes + part.random.below(megabytes)) << 20)
-        }
+        // The program needs 30 MB to begin, and a lab about twice as much.
+        Limit::Memory => format!("--as={}", (30 << 20) + part.random.below(64 << 20)),
     };
     let place = &part.ground.place;
     let program = pausebed().display().to_string();

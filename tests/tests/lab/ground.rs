@@ -115,12 +115,23 @@ impl Ground {
                 .collect::<Vec<_>>()
         });
         let is_own = path.is_some();
+        let processes = processes_of(&self.mark());
+        // The kernel gives numbers of namespaces again: those of other processes are other namespaces.
+        let is_own_path = |path: &str| match path.strip_prefix("/proc/") {
+            Some(rest) => rest.split('/').next().and_then(|pid| pid.parse().ok()).is_some_and(
+                |process: u32| process == std::process::id() || processes.contains(&process),
+            ),
+            None => true,
+        };
         Objects {
             interfaces: names.map(|(name, _)| name.trim().to_owned()).collect(),
             sockets: sockets.filter(|_| is_own).collect(),
-            processes: processes_of(&self.mark()),
             files: files_below(self.place.folder.path()),
-            references: references(&self.seen),
+            references: references(&self.seen)
+                .into_iter()
+                .filter(|path| is_own_path(path))
+                .collect(),
+            processes,
         }
     }
 

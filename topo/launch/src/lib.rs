@@ -254,7 +254,7 @@ fn refuse_attached(job: &Job<'_>) -> Result<(), LaunchError> {
 ///
 /// Must be the main thread if the future starts daemons: the kernel ends them with the thread that started them.
 fn block_on<T>(future: impl Future<Output = Result<T, LaunchError>>) -> Result<T, LaunchError> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = daemon::runtime::on_this_thread();
     runtime.or_host("no event loop")?.block_on(future)
 }
 

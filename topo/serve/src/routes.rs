@@ -126,6 +126,7 @@ impl Server {
     /// # Errors
     /// If it cannot listen at the address.
     pub fn start(state: Arc<LiveState>, access: Access, content: Content) -> io::Result<Server> {
+        daemon::runtime::check_descriptors()?;
         let mut builder = tokio::runtime::Builder::new_multi_thread();
         let runtime = builder.worker_threads(1).enable_all().thread_name("page").build()?;
         let listener = runtime.block_on(TcpListener::bind(access.listen))?;

@@ -6,6 +6,7 @@ use daemon::admin::view::{Counters, Outputs, Status};
 use daemon::admin::{
     CaptureRequest, Fault, Flows, LinkChange, Problem, TrafficChange, TrafficChanged,
 };
+use daemon::runtime::on_this_thread;
 use daemon::{BoxedError, with_sources};
 use emulation::cable::interface::Interfaces;
 use emulation::cable::namespace::within;
@@ -26,7 +27,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::net::UnixStream;
-use tokio::runtime::Builder;
 use tokio::time::timeout;
 
 /// A daemon answers at once, or its worker is overloaded.
@@ -351,7 +351,7 @@ fn exchange(
             .header(header::HOST, "lab")
             .header(header::CONTENT_TYPE, "application/json")
             .body(Full::new(body))?;
-        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let runtime = on_this_thread()?;
         runtime.block_on(async { timeout(ANSWER_WITHIN, send(socket, request)).await? })
     };
     let (status, body) = ask().map_err(|error| silent(socket, error))?;

@@ -36,7 +36,12 @@ pub(in super::super) fn run(options: &Options) -> Outcome {
         match lifecycle::end(&labs, record) {
             Ok(balance) => {
                 println!("lab {} is down", record.lab);
-                balance.iter().for_each(|balance| print!("{}", terminal::lab::balance(balance)));
+                match balance {
+                    Some(balance) => print!("{}", terminal::lab::balance(&balance)),
+                    None => {
+                        eprintln!("  no balance: a process of the lab ended without its account")
+                    }
+                }
             }
             Err(error) => {
                 eprintln!("lab {}: {error}", record.lab);
