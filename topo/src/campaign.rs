@@ -4,13 +4,14 @@
 use crate::exit::{Exit, Outcome};
 use crate::options::{RunOptions, cores};
 use crate::shards::ShardOptions;
-use crate::terminal::progress::RunProgress;
+use crate::terminal::progress::{RunProgress, SearchProgress};
 use crate::terminal::summary;
 use dashmap::DashMap;
+use emulation::clock::Stopwatch;
 use launch::calibration::Calibration;
 use launch::estimate;
 use launch::experiment::{Conditions, Experiment};
-use launch::{LaunchError, interrupt, substrate, with_sources};
+use launch::{LaunchError, interrupt, output, substrate, with_sources};
 use proto::congestion::schemes::{self, Scheme};
 use results::run_directory::result::RunResult;
 use scenario::Scenario;
@@ -19,10 +20,12 @@ use scenario::render::render;
 use scenario::run::Pace;
 use search::parallel::map_in_parallel;
 use search::shard::{Plan, Planned};
+use serde_json::json;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
+mod duration;
 mod sums;
 
 /// The number of devices for each thread of a run. With fewer devices the threads mostly wait for each other:
@@ -63,24 +66,33 @@ pub(crate) struct Campaign {
 }
 
 impl Campaign {
-    /// Makes all runs.
+    /// Makes all runs, or says how long they would take.
     pub(crate) fn run(&self, loaded: &[Loaded]) -> Exit {
         interrupt::install_handlers();
+        if self.common.quiet {
+            output::be_quiet();
+        }
         let tasks = self.tasks(loaded);
         let live = tasks.iter().any(|task| substrate(task.loaded.scenario.run.backend).is_live);
         let cores = cores();
         let asked = self.common.threads.map(NonZeroUsize::get);
-        let runs = match tasks.as_slice() {
+        let (at_once, threads) = match tasks.as_slice() {
             [task] => {
                 let devices = task.loaded.scenario.fabric.topology.nodes.len();
-                let worthwhile = (devices / DEVICES_A_THREAD).clamp(1, cores);
-                self.one_by_one(&tasks, asked.unwrap_or(worthwhile))
+                (1, asked.unwrap_or((devices / DEVICES_A_THREAD).clamp(1, cores)))
             }
-            _ if live => self.one_by_one(&tasks, 1),
+            _ if live => (1, 1),
             _ => {
                 let threads = asked.unwrap_or(1);
-                self.side_by_side(&tasks, (cores / threads).max(1), threads)
+                ((cores / threads).max(1), threads)
             }
+        };
+        if let Some(exit) = self.announce(&tasks, at_once, threads) {
+            return exit;
+        }
+        let runs = match tasks.len() == 1 || live {
+            true => self.one_by_one(&tasks, threads),
+            false => self.side_by_side(&tasks, at_once, threads),
         };
         let concluded = runs.iter().map(|(task, ending)| Concluded {
             task,
@@ -97,6 +109,9 @@ impl Campaign {
     /// # Errors
     /// If run directories cannot be merged, or no job can be written.
     pub(crate) fn shared(&self, name: &str, shards: &ShardOptions, loaded: &[Loaded]) -> Outcome {
+        if self.common.dry_run {
+            return Ok(self.run(loaded));
+        }
         let tasks = self.tasks(loaded);
         let planned = |task: &Task| Planned {
             folder: task.name.display().to_string(),
@@ -150,9 +165,50 @@ impl Campaign {
         loaded.iter().flat_map(each).collect()
     }
 
+    /// Says how long the runs will take if that is long, or says only that: then there is an exit code.
+    fn announce(&self, tasks: &[Task], at_once: usize, threads: usize) -> Option<Exit> {
+        let is_dry = self.common.dry_run;
+        let seconds =
+            duration::all(tasks.iter().map(|task| &task.loaded.scenario), threads, is_dry);
+        let whole = seconds.iter().sum::<f64>() / at_once as f64;
+        let name = |task: &Task| match task.name.as_os_str().is_empty() {
+            true => task.loaded.scenario.name.clone(),
+            false => task.name.display().to_string(),
+        };
+        let total = format!("{} runs: {}", tasks.len(), duration::words(whole));
+        if is_dry && self.common.json {
+            let run = |(task, seconds)| json!({ "run": name(task), "seconds": seconds });
+            let runs: Vec<_> = tasks.iter().zip(&seconds).map(run).collect();
+            println!("{:#}", json!({ "runs": runs, "seconds": whole }));
+        } else if is_dry {
+            let line = |(task, seconds): (&Task, &f64)| {
+                say!("{}: {}", name(task), duration::words(*seconds));
+            };
+            tasks.iter().zip(&seconds).for_each(line);
+            if tasks.len() > 1 {
+                say!("{total}");
+            }
+        } else if whole > duration::LONG_S {
+            match tasks {
+                // A live run is announced with its dilation.
+                [task] if substrate(task.loaded.scenario.run.backend).is_live => {}
+                [task] => eprintln!("{}: {}", name(task), duration::words(whole)),
+                _ => eprintln!("{total}"),
+            }
+        }
+        is_dry.then_some(Exit::Good)
+    }
+
     fn one_by_one<'a>(&self, tasks: &'a [Task], threads: usize) -> Vec<Run<'a>> {
         let mut runs = Vec::new();
-        for task in tasks {
+        let began = Stopwatch::start();
+        for (done, task) in tasks.iter().enumerate() {
+            if tasks.len() > 1 {
+                let left = began.seconds() / done.max(1) as f64 * (tasks.len() - done) as f64;
+                let rest = format!(", {} left", duration::words(left));
+                let rest = if done == 0 { String::new() } else { rest };
+                eprintln!("run {} of {}{rest}", done + 1, tasks.len());
+            }
             let ending = self.perform(task, threads, false);
             self.show(&ending, task);
             let exit = exit_of(&ending);
@@ -167,6 +223,7 @@ impl Campaign {
     /// Independent runs, `at_once` of them at the same time. They are printed in the order of the tasks.
     fn side_by_side<'a>(&self, tasks: &'a [Task], at_once: usize, threads: usize) -> Vec<Run<'a>> {
         let endings: DashMap<usize, Ending> = DashMap::new();
+        let progress = SearchProgress::of("runs", tasks.len() as u64);
         // Index of the next run to print. A lock, because runs end on several threads and are printed in order.
         let shown = Mutex::new(0);
         let indexes: Vec<usize> = (0..tasks.len()).collect();
@@ -174,10 +231,12 @@ impl Campaign {
             endings.insert(*index, self.perform(&tasks[*index], threads, true));
             let mut shown = shown.lock().expect("printing does not panic");
             while let Some(ending) = endings.get(&shown) {
-                self.show(&ending, &tasks[*shown]);
+                progress.suspend(|| self.show(&ending, &tasks[*shown]));
                 *shown += 1;
             }
+            progress.count_run();
         });
+        progress.finish();
         let run = |(index, task)| Some((task, endings.remove(&index)?.1));
         tasks.iter().enumerate().filter_map(run).collect()
     }
@@ -198,13 +257,13 @@ impl Campaign {
     fn show(&self, ending: &Ending, task: &Task) {
         match ending {
             Ok(experiment) if !self.common.json => {
-                println!("{}", summary::text(experiment));
+                say!("{}", summary::text(experiment));
                 if let Some(folder) = &task.folder {
-                    println!("  files   {}\n", folder.display());
+                    say!("  files   {}\n", folder.display());
                 }
             }
             Ok(_) => {}
-            Err(error) => eprintln!("{}: {}", task.loaded.scenario.name, with_sources(error)),
+            Err(error) => alert!("{}: {}", task.loaded.scenario.name, with_sources(error)),
         }
     }
 
@@ -215,9 +274,9 @@ impl Campaign {
         for run in runs {
             let (Some(folder), Ok(result)) = (run.folder, &run.result) else { continue };
             match report::write(folder, baseline(run.task, result, runs)) {
-                Ok(file) if !self.common.json => println!("report  {}", file.display()),
+                Ok(file) if !self.common.json => say!("report  {}", file.display()),
                 Ok(_) => {}
-                Err(error) => eprintln!("{}: no report: {error}", result.scenario),
+                Err(error) => alert!("{}: no report: {error}", result.scenario),
             }
         }
     }
@@ -230,9 +289,9 @@ impl Campaign {
         if common.json {
             println!("{}", sums::json(&results));
         } else if common.seeds.is_some() {
-            println!("{}", sums::spread(&results));
+            say!("{}", sums::spread(&results));
         } else if runs.len() > 1 {
-            println!("{}", sums::comparison(&results));
+            say!("{}", sums::comparison(&results));
         }
         if !common.no_report {
             self.report(runs);
@@ -246,7 +305,7 @@ impl Campaign {
         if let Some(folder) = common.out.as_deref().filter(|_| !self.single)
             && let Err(error) = sums::write_suite(folder, &rows.collect::<Vec<_>>())
         {
-            eprintln!("cannot write {}: {error}", folder.join("suite.json").display());
+            alert!("cannot write {}: {error}", folder.join("suite.json").display());
             exit = exit.max(Exit::Host);
         }
         exit

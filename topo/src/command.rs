@@ -3,15 +3,17 @@
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 use emulation::wiring::NodeKind;
-use launch::descriptors;
+use launch::{descriptors, output};
 use nicd::nic::Nic;
 use std::ffi::OsString;
 use std::process::ExitCode;
+use std::sync::LazyLock;
 use switchd::switch::Switch;
 
 mod calibrate;
 mod check;
 mod compare;
+mod completions;
 mod compose;
 mod decode;
 mod demo;
@@ -21,10 +23,13 @@ mod export;
 mod extcap;
 mod files;
 mod graph;
+mod init;
 mod lab;
+mod man;
 pub mod replay;
 mod report;
 mod run;
+mod scenarios;
 mod schemes;
 mod serve;
 mod sweep;
@@ -36,9 +41,12 @@ mod wireshark;
 
 pub use crate::exit::{Exit, Failure};
 
+use crate::exit::{EXIT_CODES, Outcome};
+
 /// A laboratory for lossless networks made of real packets.
 #[derive(Debug, Parser)]
-#[command(name = "pausebed", version, about, max_term_width = 100)]
+#[command(name = "pausebed", version = version(), about, max_term_width = 100)]
+#[command(after_help = EXIT_CODES)]
 #[command(arg_required_else_help = true, args_conflicts_with_subcommands = true)]
 struct Arguments {
     #[command(subcommand)]
@@ -50,24 +58,35 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// The hot spot of the paper, live over UDP: without and with congestion control.
+    #[command(after_long_help = EXIT_CODES)]
     Demo(demo::Options),
     /// Run scenario files.
+    #[command(after_long_help = EXIT_CODES)]
     Run(run::Options),
     /// Run a scenario and show it in browsers while it lasts.
+    #[command(after_long_help = EXIT_CODES)]
     Serve(serve::Options),
     /// Run every scenario file of a folder.
+    #[command(after_long_help = EXIT_CODES)]
     Suite(run::Suite),
     /// Run a scenario over values of its keys, and make a table and a figure.
+    #[command(after_long_help = EXIT_CODES)]
     Sweep(sweep::Options),
     /// Search parameters of a scheme that restore cold traffic, and are fair and stable.
     Tune(tune::Options),
+    /// Write a scenario file with comments, to begin with.
+    Init(init::Options),
+    /// List, print and copy the scenario files of this program.
+    Scenarios(scenarios::Options),
     /// Check scenario files without starting anything.
     Validate(validate::Options),
     /// Print schemes, memory models and routing policies with their parameters.
     Schemes(schemes::Options),
     /// Run conformance cases: on octets, on the virtual clock, live.
+    #[command(after_long_help = EXIT_CODES)]
     Check(check::Options),
     /// Compare finished runs: a table and a figure.
+    #[command(after_long_help = EXIT_CODES)]
     Compare(compare::Options),
     /// Make the report of a finished run, or of two side by side.
     Report(report::Options),
@@ -82,6 +101,7 @@ enum Command {
     /// Draw the fabric of a scenario file.
     Graph(graph::Options),
     /// Inject recorded frames into a fabric, and show where they go.
+    #[command(after_long_help = EXIT_CODES)]
     Replay(replay::Options),
     /// Check a capture: CRCs, lengths, order, credits.
     Verify(verify::Options),
@@ -119,6 +139,10 @@ enum Command {
     Down(lab::down::Options),
     /// Make the image of virtual machines.
     Vm(vm::Options),
+    /// Print the completions of a shell.
+    Completions(completions::Options),
+    /// Write the manual pages.
+    Man(man::Options),
     /// Run the supervisor of a lab, for up.
     #[command(hide = true)]
     Keep(lab::up::Keep),
@@ -136,68 +160,89 @@ struct Part {
     arguments: Vec<String>,
 }
 
+/// The version and the commit of this program.
+fn version() -> &'static str {
+    static VERSION: LazyLock<String> =
+        LazyLock::new(|| format!("{} ({})", env!("CARGO_PKG_VERSION"), launch::COMMIT));
+    &VERSION
+}
+
 /// Runs the command in `arguments`, and prints why it has no result.
 pub fn main(arguments: Vec<OsString>) -> ExitCode {
+    completions::answer(Arguments::command);
     let words = arguments.iter().map(|word| word.to_string_lossy().into_owned());
     let line = words.collect::<Vec<_>>().join(" ");
+    output::adapt();
     descriptors::raise_limit();
     // For bad usage and for help clap ends the process, with 2 and 0.
     let Arguments { command, extcap } = Arguments::parse_from(arguments);
-    let outcome = match command {
+    let outcome = match &command {
         None => extcap::run(&extcap).unwrap_or_else(|| {
             let kind = ErrorKind::MissingSubcommand;
             Arguments::command().error(kind, "a command is needed: pausebed --help").exit()
         }),
-        Some(command) => match command {
-            Command::Switchd(part) => {
-                return daemon::main(NodeKind::Switch, part.arguments.into_iter(), Switch::new);
-            }
-            Command::Nicd(part) => {
-                return daemon::main(NodeKind::Nic, part.arguments.into_iter(), Nic::new);
-            }
-            Command::Demo(options) => demo::run(&options, &line),
-            Command::Run(options) => run::run(&options, &line),
-            Command::Serve(options) => serve::run(&options, &line),
-            Command::Suite(options) => run::suite(&options, &line),
-            Command::Sweep(options) => sweep::run(&options, &line),
-            Command::Tune(options) => tune::run(&options, &line),
-            Command::Validate(options) => Ok(validate::run(&options)),
-            Command::Schemes(options) => Ok(schemes::run(&options)),
-            Command::Check(options) => check::run(&options),
-            Command::Compare(options) => compare::run(&options),
-            Command::Report(options) => report::run(&options),
-            Command::Export(options) => export::run(&options),
-            Command::Calibrate(options) => calibrate::run(&options, &line),
-            Command::Doctor(options) => doctor::run(&options),
-            Command::Compose(options) => compose::run(&options),
-            Command::Graph(options) => graph::run(&options),
-            Command::Replay(options) => replay::run(&options, &line),
-            Command::Verify(options) => verify::run(&options),
-            Command::Decode(options) => decode::run(&options),
-            Command::Encode(options) => encode::run(&options),
-            Command::Wireshark(options) => wireshark::run(&options),
-            Command::Up(options) => lab::up::run(&options),
-            Command::Status(options) => lab::status::run(&options),
-            Command::Show(options) => lab::show::run(&options),
-            Command::Clear(options) => lab::change::clear(&options),
-            Command::Set(options) => lab::change::set(&options),
-            Command::Fault(options) => lab::change::fault(&options),
-            Command::Traffic(options) => lab::change::traffic(&options),
-            Command::Capture(options) => lab::capture::run(&options),
-            Command::Logs(options) => lab::logs::run(&options),
-            Command::LabEnv(options) => lab::env::run(&options),
-            Command::Exec(options) => return lab::exec::run(&options),
-            Command::Console(options) => lab::console::run(&options),
-            Command::Down(options) => lab::down::run(&options),
-            Command::Vm(options) => vm::run(&options),
-            Command::Keep(options) => lab::up::keep(&options),
-        },
+        Some(Command::Switchd(part)) => {
+            return daemon::main(NodeKind::Switch, part.arguments.iter().cloned(), Switch::new);
+        }
+        Some(Command::Nicd(part)) => {
+            return daemon::main(NodeKind::Nic, part.arguments.iter().cloned(), Nic::new);
+        }
+        Some(Command::Exec(options)) => return lab::exec::run(options),
+        Some(command) => run(command, &line),
     };
     let exit = outcome.unwrap_or_else(|failure| {
-        eprintln!("{}", failure.message);
+        alert!("{}", failure.message);
         failure.exit
     });
     ExitCode::from(exit as u8)
+}
+
+/// Runs a command whose exit code is one of this program.
+fn run(command: &Command, line: &str) -> Outcome {
+    match command {
+        Command::Demo(options) => demo::run(options, line),
+        Command::Run(options) => run::run(options, line),
+        Command::Serve(options) => serve::run(options, line),
+        Command::Suite(options) => run::suite(options, line),
+        Command::Sweep(options) => sweep::run(options, line),
+        Command::Tune(options) => tune::run(options, line),
+        Command::Init(options) => init::run(options),
+        Command::Scenarios(options) => scenarios::run(options),
+        Command::Validate(options) => Ok(validate::run(options)),
+        Command::Schemes(options) => Ok(schemes::run(options)),
+        Command::Check(options) => check::run(options),
+        Command::Compare(options) => compare::run(options),
+        Command::Report(options) => report::run(options),
+        Command::Export(options) => export::run(options),
+        Command::Calibrate(options) => calibrate::run(options, line),
+        Command::Doctor(options) => doctor::run(options),
+        Command::Compose(options) => compose::run(options),
+        Command::Graph(options) => graph::run(options),
+        Command::Replay(options) => replay::run(options, line),
+        Command::Verify(options) => verify::run(options),
+        Command::Decode(options) => decode::run(options),
+        Command::Encode(options) => encode::run(options),
+        Command::Wireshark(options) => wireshark::run(options),
+        Command::Up(options) => lab::up::run(options),
+        Command::Status(options) => lab::status::run(options),
+        Command::Show(options) => lab::show::run(options),
+        Command::Clear(options) => lab::change::clear(options),
+        Command::Set(options) => lab::change::set(options),
+        Command::Fault(options) => lab::change::fault(options),
+        Command::Traffic(options) => lab::change::traffic(options),
+        Command::Capture(options) => lab::capture::run(options),
+        Command::Logs(options) => lab::logs::run(options),
+        Command::LabEnv(options) => lab::env::run(options),
+        Command::Console(options) => lab::console::run(options),
+        Command::Down(options) => lab::down::run(options),
+        Command::Vm(options) => vm::run(options),
+        Command::Completions(options) => completions::run(options),
+        Command::Man(options) => man::run(options, Arguments::command()),
+        Command::Keep(options) => lab::up::keep(options),
+        Command::Switchd(_) | Command::Nicd(_) | Command::Exec(_) => {
+            unreachable!("main has run it: its exit code is that of another program")
+        }
+    }
 }
 
 #[cfg(test)]

@@ -29,6 +29,19 @@ pub enum Exit {
     Interrupted = 130,
 }
 
+/// The exit codes, for `--help`.
+pub(crate) const EXIT_CODES: &str = "\
+Exit codes:
+    0  success: every expectation is met, every frame accounted for
+    1  an expectation or a case failed, or frames are unaccounted for
+    2  bad usage or a bad file; nothing was started
+    3  the host lacks something
+    4  inconclusive: the host did not keep up
+    5  a daemon died
+    6  a capture lacks frames, or a merge lacks runs
+  130  interrupted
+Of several runs the highest of 6, 5, 4, 1, 0 counts.";
+
 /// How a command ends, or why it has no result.
 pub type Outcome = Result<Exit, Failure>;
 

@@ -5,7 +5,10 @@ extern crate launch;
 
 mod campaign;
 pub mod command;
+mod completion;
 mod exit;
+mod library;
 mod options;
 mod shards;
+mod starter;
 mod terminal;

@@ -1,5 +1,6 @@
 //! Options that several commands share: overrides of scenario keys, and the conditions of runs.
 
+use crate::completion;
 use launch::BACKENDS;
 use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
@@ -9,7 +10,7 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct Overrides {
     /// Override a key of the file, as in scheme.ccti_increase=20; can be repeated.
-    #[arg(long = "set", value_name = "KEY=VALUE")]
+    #[arg(long = "set", value_name = "KEY=VALUE", add = completion::keys())]
     sets: Vec<String>,
     /// Wall time over fabric time, instead of the file's: a number, or auto. With auto a run that falls behind stretches
     /// its clock, up to 16 times; a number is never changed.
@@ -67,9 +68,21 @@ pub(crate) struct RunOptions {
     /// Print one JSON document instead of tables.
     #[arg(long)]
     pub json: bool,
+    /// Say how long the runs will take, and make none.
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Print no progress and no messages, only results and errors.
+    #[arg(long, short)]
+    pub quiet: bool,
 }
 
 impl RunOptions {
+    /// The same options with exact pace.
+    pub(crate) fn at_exact_pace(&self) -> RunOptions {
+        let overrides = Overrides { pace: Some("exact".to_owned()), ..self.overrides.clone() };
+        RunOptions { overrides, ..self.clone() }
+    }
+
     /// The overrides of scenario keys.
     pub(crate) fn overrides(&self) -> Vec<String> {
         let mut sets = self.overrides.keys(self.backend.as_deref());

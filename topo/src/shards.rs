@@ -129,7 +129,7 @@ fn make(
 ) -> Exit {
     interrupt::install_handlers();
     let share = plan.share(shard);
-    let progress = SearchProgress::new(name, share.len() as u64);
+    let progress = SearchProgress::of(name, share.len() as u64);
     let made = map_in_parallel(&share, threads, |index| {
         let made = plan.make(*index, shard, folder, &run);
         progress.count_run();
@@ -151,7 +151,7 @@ fn make(
             Err(error) => (exit_of(&error), with_sources(&error)),
         };
         if kind != Exit::Interrupted {
-            eprintln!("{}: {message}", plan.runs[*index].folder);
+            alert!("{}: {message}", plan.runs[*index].folder);
         }
         exit = exit.max(kind);
     }

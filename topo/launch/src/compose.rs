@@ -34,6 +34,16 @@ pub fn image() -> String {
     std::env::var(IMAGE_VARIABLE).ok().filter(|name| !name.is_empty()).unwrap_or_else(own)
 }
 
+/// Whether an engine with Compose answers.
+pub fn engine_answers() -> bool {
+    Docker::find().is_ok()
+}
+
+/// Whether the engine has the image of the daemons.
+pub fn has_image() -> bool {
+    Docker::find().is_ok_and(|docker| docker.require_image(&image()).is_ok())
+}
+
 /// A token and an identifier of eight hexadecimal digits for a lab.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! The dilation that a live run needs on this host, and its wall time.
+//! The dilation that a live run needs on this host, and the wall time of runs.
 //!
 //! The dilation is the largest of three: a frame time on the wall clock must be long compared with the wake-up
 //! latency of the host, the frames in a second must not exceed the capacity of the host, and measured windows must be
@@ -13,7 +13,7 @@ use scenario::render::Lab;
 use scenario::routes::distances;
 use scenario::run::{Backend, Dilate};
 use scenario::topology::Topology;
-use scenario::traffic::Offer;
+use scenario::traffic::{Offer, Receivers, Traffic};
 
 /// The shortest frame time on the wall clock with real-time priority, in seconds.
 const FRAME_TIME_REALTIME_S: f64 = 1.0e-3;
@@ -31,6 +31,14 @@ const FRAMES_A_DATA_FRAME: f64 = 3.0;
 const MEASURED_S: f64 = 3.0;
 /// The most that a run is slowed down for its short windows.
 const MEASURED_FACTOR: f64 = 4.0;
+
+/// The fabric for which the speed of the virtual clock is measured has so many devices.
+const DEVICES: f64 = 44.0;
+/// With a fabric of n times as many devices a thread handles this power of n times as many frame-hops in a second:
+/// 1.47 M with 44, 0.82 M with 152, 0.50 M with 612 (docs/performance.md 2).
+const DEVICES_POWER: f64 = -0.4;
+/// The gain of each further thread; 0.2 with 44 devices, 0.8 with 152 (docs/performance.md 2).
+const THREAD_GAIN: f64 = 0.6;
 
 /// The dilation and duration of a live run.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -91,6 +99,44 @@ pub fn live(scenario: &Scenario, lab: &Lab, host: &Calibration) -> Estimate {
     }
 }
 
+/// Estimates the wall time of a run on the virtual clock, in seconds. One thread of the host handles `frame_hops_per_s` of a
+/// fabric of 44 devices.
+pub fn virtual_clock(scenario: &Scenario, lab: &Lab, frame_hops_per_s: f64, threads: usize) -> f64 {
+    let devices = lab.fabric.wiring.nodes.len().max(1) as f64;
+    let gain = 1.0 + THREAD_GAIN * (threads.max(1) - 1) as f64;
+    let speed = frame_hops_per_s * (devices / DEVICES).powf(DEVICES_POWER) * gain;
+    let hops = mean_hops(&scenario.fabric.topology) * FRAMES_A_DATA_FRAME;
+    data_frames(scenario, lab) * hops / speed
+}
+
+/// Data frames of a whole run: what is offered, as far as senders and named receivers can take it.
+fn data_frames(scenario: &Scenario, lab: &Lab) -> f64 {
+    let (tau_s, end) = (seconds(lab.fabric.tau), scenario.run.end());
+    let mtu = scenario.fabric.mtu.get().max(1) as f64;
+    let of = |item: &Traffic| -> f64 {
+        let from = item.from.len() as f64;
+        let lines = (from * share(scenario, item)).min(match &item.to {
+            Receivers::Nodes(nodes) | Receivers::Dealt(nodes) => nodes.len() as f64,
+            Receivers::Script(replay) => return from * seconds(replay.ideal) / tau_s,
+            Receivers::Uniform | Receivers::Permutation | Receivers::Foreign(_) => from,
+        });
+        let lasts = seconds(item.stop.min(end).since(item.start));
+        let small = (mtu / item.size.get().max(1) as f64).clamp(1.0, mtu);
+        lines * small * lasts / tau_s
+    };
+    scenario.traffic.items.iter().map(of).sum()
+}
+
+/// What each source of an item offers, as a share of its line.
+fn share(scenario: &Scenario, item: &Traffic) -> f64 {
+    let share = match item.offer {
+        Offer::Load(load) => load,
+        Offer::Rate(rate) => rate.get() as f64 / scenario.fabric.link.rate.get() as f64,
+        Offer::Backlog => 1.0,
+    };
+    share.min(1.0)
+}
+
 fn seconds(time: Duration) -> f64 {
     time.as_ps() as f64 / 1e12
 }
@@ -100,16 +146,7 @@ fn data_frames_per_s(scenario: &Scenario, lab: &Lab) -> f64 {
     let line = 1.0 / seconds(lab.fabric.tau);
     let offered = |at| -> f64 {
         let items = scenario.traffic.items.iter().filter(|item| item.start <= at && at < item.stop);
-        items
-            .map(|item| {
-                let share = match item.offer {
-                    Offer::Load(load) => load,
-                    Offer::Rate(rate) => rate.get() as f64 / scenario.fabric.link.rate.get() as f64,
-                    Offer::Backlog => 1.0,
-                };
-                item.from.len() as f64 * share.min(1.0)
-            })
-            .sum()
+        items.map(|item| item.from.len() as f64 * share(scenario, item)).sum()
     };
     let busiest = scenario.traffic.items.iter().map(|item| offered(item.start)).fold(0.0, f64::max);
     // No adapter sends faster than its line.

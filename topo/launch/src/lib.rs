@@ -45,6 +45,7 @@ pub mod virtual_clock;
 
 pub use daemon::with_sources;
 pub use error::{FailureKind, LaunchError};
+pub use netns::RIGHTS as RIGHTS_OF_NETNS;
 
 /// The commit this program was built from, or "unknown".
 pub const COMMIT: &str = env!("PAUSEBED_COMMIT");

@@ -32,7 +32,7 @@ use std::os::fd::AsFd;
 use std::path::PathBuf;
 
 /// The rights that this substrate needs.
-const RIGHTS: [Capability; 3] =
+pub const RIGHTS: [Capability; 3] =
     [Capability::CAP_SYS_ADMIN, Capability::CAP_NET_ADMIN, Capability::CAP_NET_RAW];
 
 /// Octets that a frame may have beyond a full one: tags, headers of IPv6, the shim.

@@ -142,7 +142,7 @@ fn conclude(options: &Options, tries: &[Try], calibration: Option<Calibration>) 
         });
         println!("{document:#}");
     } else {
-        println!("{}", text(tries));
+        say!("{}", text(tries));
     }
     let (Some(calibration), Some(stored)) = (calibration, stored) else {
         return Err(Failure::host(

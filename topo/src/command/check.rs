@@ -2,6 +2,7 @@
 
 mod device;
 
+use crate::completion;
 use crate::exit::{Exit, Failure, Outcome as Ended};
 use crate::terminal::progress::spinner;
 use conformance::case::{Case, Level};
@@ -19,7 +20,7 @@ const INCONCLUSIVE_MAX_PERCENT: usize = 2;
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct Options {
     /// Groups and cases, as in IBFC or IBRX-01; all if left out.
-    #[arg(value_name = "GROUP|CASE")]
+    #[arg(value_name = "GROUP|CASE", add = completion::cases())]
     names: Vec<String>,
     /// Only these levels: C on octets, E on the virtual clock, L with live daemons
     #[arg(long, value_name = "C|E|L", value_delimiter = ',', value_parser = level)]
@@ -61,7 +62,7 @@ pub(super) fn run(options: &Options) -> Ended {
     })?;
     if options.list {
         for (case, level) in &chosen {
-            println!("{:<8} {}  {}  [{}]", case.id, level.letter(), case.title, case.source);
+            say!("{:<8} {}  {}  [{}]", case.id, level.letter(), case.title, case.source);
         }
         return Ok(Exit::Good);
     }
@@ -70,7 +71,7 @@ pub(super) fn run(options: &Options) -> Ended {
         .map(|(case, level)| {
             let outcome = perform_with_spinner(case, level);
             if !options.json {
-                println!("{}", line(&outcome));
+                say!("{}", line(&outcome));
             }
             outcome
         })

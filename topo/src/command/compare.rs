@@ -31,7 +31,10 @@ pub(super) fn run(options: &Options) -> Outcome {
     let load = |folder: &PathBuf| Side::load(folder).map_err(no_run_directory);
     let mut sides = options.folders.iter().map(load).collect::<Result<Vec<_>, _>>()?;
     distinguish(&mut sides);
-    println!("{}", if options.json { json(&sides).to_string() } else { table(&sides) });
+    match options.json {
+        true => println!("{}", json(&sides)),
+        false => say!("{}", table(&sides)),
+    }
     if let Some(file) = &options.svg {
         std::fs::write(file, figure::svg(&sides)).map_err(Failure::cannot_write(file))?;
         eprintln!("figure: {}", file.display());

@@ -1,6 +1,7 @@
 //! `pausebed compose FILE`: the scenario as a Compose file, or a stack file for a swarm.
 
 use super::files::load_one;
+use crate::completion;
 use crate::exit::{Exit, Failure, Outcome};
 use launch::compose::file::{ContainerLab, Launcher, render, service_names};
 use launch::compose::monitoring::{self, Monitoring};
@@ -23,7 +24,7 @@ pub(super) struct Options {
     #[arg(long)]
     swarm: bool,
     /// Override a key of the file, as in run.placement="device"; can be repeated.
-    #[arg(long = "set", value_name = "KEY=VALUE")]
+    #[arg(long = "set", value_name = "KEY=VALUE", add = completion::keys())]
     sets: Vec<String>,
     /// The image of all services, instead of that of this version.
     #[arg(long, value_name = "NAME")]

@@ -1,4 +1,4 @@
-//! `pausebed doctor`: checks whether this host can make live runs, and what would improve them.
+//! `pausebed doctor`: checks whether this host can make live runs, what would improve them, and which backends can run.
 //!
 //! A check tries what it checks, where possible: a datagram is sent, a thread sleeps and wakes. No frame leaves
 //! loopback.
@@ -9,6 +9,7 @@ use serde::Serialize;
 use std::io;
 
 mod interfaces;
+mod possible;
 mod programs;
 mod scheduling;
 mod sockets;
@@ -104,8 +105,14 @@ const CHECKS: &[(&str, Examine)] = &[
 pub(super) fn run(options: &Options) -> Outcome {
     let checks = checks();
     let able = checks.iter().all(|check| check.state != State::Bad);
-    let json = || format!("{:#}", serde_json::json!({ "ok": able, "checks": checks }));
-    println!("{}", if options.json { json() } else { text(&checks) });
+    let possible = possible::possible(&checks);
+    if options.json {
+        let document = serde_json::json!({ "ok": able, "checks": checks, "possible": possible });
+        println!("{document:#}");
+    } else {
+        say!("{}\n", text(&checks));
+        say!("{}", possible::text(&possible));
+    }
     Ok(if able { Exit::Good } else { Exit::Host })
 }
 

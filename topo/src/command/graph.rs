@@ -1,6 +1,7 @@
 //! `pausebed graph FILE`: draws the fabric of a scenario file.
 
 use super::files::load_one;
+use crate::completion;
 use crate::exit::{Exit, Failure, Outcome};
 use report::graph;
 use std::path::PathBuf;
@@ -15,7 +16,7 @@ pub(super) struct Options {
     #[arg(short = 'o', long, value_enum, default_value_t = Format::Dot)]
     format: Format,
     /// Override a key, as for run.
-    #[arg(long = "set", value_name = "KEY=VALUE")]
+    #[arg(long = "set", value_name = "KEY=VALUE", add = completion::keys())]
     sets: Vec<String>,
     /// Write to this file instead of standard output.
     #[arg(long, value_name = "PATH")]

@@ -1,5 +1,6 @@
 //! The commands for labs, and how they choose a lab.
 
+use crate::completion;
 use crate::exit::{Exit, Failure};
 use launch::lab::folder::{HostRecord, RUN};
 use launch::lab::{LabRecord, LabStore};
@@ -29,7 +30,7 @@ pub(super) struct Place {
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct Choice {
     /// The lab; needed if there are several
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = completion::labs())]
     lab: Option<String>,
     #[command(flatten)]
     place: Place,

@@ -4,6 +4,7 @@
 //! fabric time may be slow. [`launch::replay`] describes the limits of an injection.
 
 use crate::campaign;
+use crate::completion;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::terminal::replay as table;
 use clap::Parser;
@@ -43,7 +44,7 @@ pub struct Options {
     #[arg(long, value_parser = BACKENDS.iter().map(|row| row.name).collect::<Vec<_>>())]
     backend: Option<String>,
     /// Override a key of the scenario, as for run; can be repeated.
-    #[arg(long = "set", value_name = "KEY=VALUE")]
+    #[arg(long = "set", value_name = "KEY=VALUE", add = completion::keys())]
     sets: Vec<String>,
     /// Write capture.pcapng and a run directory here.
     #[arg(long, value_name = "DIR")]
@@ -83,7 +84,7 @@ pub(super) fn run(options: &Options, line: &str) -> Outcome {
         let json = serde_json::to_string_pretty(&account);
         println!("{}", json.expect("an account is plain data"));
     } else {
-        print!("{}", table::text(&account));
+        say!("{}", table::text(&account).trim_end());
     }
     Ok(exit_of(&account))
 }

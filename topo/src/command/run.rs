@@ -5,8 +5,8 @@ use crate::campaign::Campaign;
 use crate::exit::{Failure, Outcome};
 use crate::options::RunOptions;
 use crate::shards::ShardOptions;
-use launch::interrupt;
 use launch::lab::routes::{self, ManagedRoutes};
+use launch::{interrupt, output};
 use scenario::files::Loaded;
 use std::path::PathBuf;
 
@@ -53,6 +53,9 @@ pub(super) fn suite(options: &Suite, line: &str) -> Outcome {
 
 /// Reads all files with the overrides of the command.
 fn load(files: &[PathBuf], common: &RunOptions) -> Result<Vec<Loaded>, Failure> {
+    if common.quiet {
+        output::be_quiet();
+    }
     let sets = common.overrides();
     load_all(files, &sets)?.into_iter().map(|file| with_routes(file, &sets)).collect()
 }

@@ -1,6 +1,7 @@
 //! `pausebed schemes [NAME…]`: congestion control schemes, memory models and routing policies with their parameters.
 
 use super::Exit;
+use crate::completion;
 use proto::congestion::schemes::{SCHEMES, Scheme, find};
 use scenario::parameters;
 use serde_json::{Value, json};
@@ -9,7 +10,7 @@ use serde_json::{Value, json};
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
     /// Schemes to print; all, memory models and routing policies included, if left out.
-    #[arg(value_name = "NAME")]
+    #[arg(value_name = "NAME", add = completion::schemes())]
     names: Vec<String>,
     /// Print one JSON document instead of tables.
     #[arg(long)]

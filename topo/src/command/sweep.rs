@@ -1,10 +1,11 @@
 //! `pausebed sweep FILE`: runs a scenario over values of its keys, and makes one table and one figure.
 
+use crate::completion;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::options::{Seeds, cores, seeds};
 use crate::shards::ShardOptions;
 use crate::terminal::progress::SearchProgress;
-use launch::interrupt;
+use launch::{interrupt, output};
 use search::shard::Planned;
 use search::sweep::{Sweep, SweepError, Swept, file, picture, report};
 use std::num::NonZeroUsize;
@@ -18,7 +19,7 @@ pub(super) struct Options {
     file: Option<PathBuf>,
     /// Values of a key, as in scheme.gd=0.1,0.2,0.4: an axis. With one value it is an override, as
     /// for run. Can be repeated.
-    #[arg(long = "set", value_name = "KEY=VALUE,…")]
+    #[arg(long = "set", value_name = "KEY=VALUE,…", add = completion::keys())]
     sets: Vec<String>,
     /// Several seeds, as in 1..10 (both included): means and spreads
     #[arg(long, value_name = "FIRST..LAST", value_parser = seeds)]
@@ -35,12 +36,18 @@ pub(super) struct Options {
     /// Print the JSON Schema of sweep files instead
     #[arg(long)]
     schema: bool,
+    /// Print no progress and no messages, only results and errors
+    #[arg(long, short)]
+    quiet: bool,
     #[command(flatten)]
     shards: ShardOptions,
 }
 
 /// Runs the command.
 pub(super) fn run(options: &Options, line: &str) -> Outcome {
+    if options.quiet {
+        output::be_quiet();
+    }
     let Some(path) = options.file.as_deref().filter(|_| !options.schema) else {
         println!("{:#}", file::schema());
         return Ok(Exit::Good);
@@ -61,7 +68,7 @@ pub(super) fn run(options: &Options, line: &str) -> Outcome {
     }
     interrupt::install_handlers();
     let swept = if options.shards.merge.is_empty() {
-        let progress = SearchProgress::new(&sweep.name, sweep.runs());
+        let progress = SearchProgress::of(&sweep.name, sweep.runs());
         let swept = sweep.run(threads, line, &|| progress.count_run());
         progress.finish();
         swept.map_err(failure)?
@@ -70,7 +77,10 @@ pub(super) fn run(options: &Options, line: &str) -> Outcome {
         sweep.gather(&merged.into_iter().map(|(_, result)| result).collect::<Vec<_>>())
     };
     let json = || format!("{:#}", report::json(&sweep, &swept));
-    println!("{}", if options.json { json() } else { report::text(&sweep, &swept) });
+    match options.json {
+        true => println!("{}", json()),
+        false => say!("{}", report::text(&sweep, &swept)),
+    }
     if let Some(folder) = &options.out {
         write(folder, &sweep, &swept).map_err(Failure::cannot_write(folder))?;
         eprintln!("table and figure: {}", folder.display());

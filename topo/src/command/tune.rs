@@ -1,12 +1,13 @@
 //! `pausebed tune FILE`: searches a scheme's parameters, and writes the scenario with the winner.
 
 use super::files::load_one;
+use crate::completion;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::options::cores;
 use crate::shards::{ShardOptions, exit_of};
 use crate::terminal::progress::SearchProgress;
 use emulation::clock::Stopwatch;
-use launch::{interrupt, with_sources};
+use launch::{interrupt, output, with_sources};
 use scenario::files::Loaded;
 use search::tune::{self, Conditions, Shared, TuneError, Tuning, report, search::Stop, tuned_file};
 use std::path::{Path, PathBuf};
@@ -33,7 +34,7 @@ pub(super) struct Options {
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// Override a key of the file, as in tune.runs=100; can be repeated.
-    #[arg(long = "set", value_name = "KEY=VALUE")]
+    #[arg(long = "set", value_name = "KEY=VALUE", add = completion::keys())]
     sets: Vec<String>,
     /// Write tuned.toml, tune.json and tune.csv here.
     #[arg(long, value_name = "DIR")]
@@ -47,6 +48,9 @@ pub(super) struct Options {
     /// Print one JSON document instead of tables.
     #[arg(long)]
     json: bool,
+    /// Print no progress and no messages, only results and errors.
+    #[arg(long, short)]
+    quiet: bool,
     #[command(flatten)]
     shards: ShardOptions,
 }
@@ -72,6 +76,9 @@ impl Options {
 
 /// Runs the command.
 pub(super) fn run(options: &Options, line: &str) -> Outcome {
+    if options.quiet {
+        output::be_quiet();
+    }
     let loaded = load_one(&options.file, &options.sets)?;
     if options.shards.prints_job(&loaded.scenario.name, options.out.as_deref())? {
         return Ok(Exit::Good);
@@ -79,7 +86,7 @@ pub(super) fn run(options: &Options, line: &str) -> Outcome {
     interrupt::install_handlers();
     let stopwatch = Stopwatch::start();
     let runs = loaded.scenario.tune.as_ref().map_or(0, |tune| tune.runs);
-    let progress = SearchProgress::new(&loaded.scenario.name, runs);
+    let progress = SearchProgress::at_most(&loaded.scenario.name, runs);
     let threads = options.threads.map_or_else(cores, usize::from);
     let (folders, shards) = (options.folders(), &options.shards);
     let wait = |found: &dyn Fn() -> bool| shards.awaited(|| found().then_some(())).is_some();
@@ -110,7 +117,7 @@ pub(super) fn run(options: &Options, line: &str) -> Outcome {
     if options.json {
         println!("{json:#}");
     } else {
-        println!("{}, {:.0} s", report::text(&tuning), stopwatch.seconds());
+        say!("{}, {:.0} s", report::text(&tuning), stopwatch.seconds());
     }
     if let Some(folder) = &options.out {
         let written = write(folder, &loaded, options, &tuning, &json);

@@ -1,5 +1,6 @@
 //! `pausebed validate FILE…`: every fault of the files, and nothing started.
 
+use crate::completion;
 use crate::exit::Exit;
 use scenario;
 use scenario::files::load;
@@ -12,7 +13,7 @@ pub(super) struct Options {
     #[arg(value_name = "FILE", required_unless_present = "schema")]
     files: Vec<PathBuf>,
     /// Override a key, as for `run`.
-    #[arg(long = "set", value_name = "KEY=VALUE")]
+    #[arg(long = "set", value_name = "KEY=VALUE", add = completion::keys())]
     sets: Vec<String>,
     /// Print the JSON Schema of scenario files instead.
     #[arg(long)]
@@ -42,7 +43,7 @@ pub(super) fn run(options: &Options) -> Exit {
             }
             Ok(loaded) => {
                 let topology = &loaded.scenario.fabric.topology;
-                println!(
+                say!(
                     "{name}: good: {} nodes, {} links, {} measures, {} expectations",
                     topology.nodes.len(),
                     topology.cables.len(),
@@ -54,7 +55,7 @@ pub(super) fn run(options: &Options) -> Exit {
                 }
             }
             Err(faults) => {
-                eprintln!("{}", faults.trim_end());
+                alert!("{}", faults.trim_end());
                 results.push(serde_json::json!({ "file": name, "ok": false, "faults": faults }));
                 exit = Exit::Usage;
             }

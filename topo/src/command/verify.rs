@@ -84,7 +84,7 @@ pub(super) fn run(options: &Options) -> Outcome {
     if options.json {
         println!("{}", serde_json::to_string_pretty(&report).expect("a report is plain data"));
     } else {
-        print!("{}", table::text(&report));
+        say!("{}", table::text(&report).trim_end());
     }
     Ok(match (&report.error, report.faults()) {
         (Some(_), _) => Exit::Usage,
@@ -113,6 +113,6 @@ fn rules(json: bool) {
         return;
     }
     for (_, rule) in rules {
-        println!("{:14} {} ({})", rule.id, rule.title, rule.source);
+        say!("{:14} {} ({})", rule.id, rule.title, rule.source);
     }
 }

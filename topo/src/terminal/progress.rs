@@ -3,7 +3,7 @@
 use emulation::clock::Stopwatch;
 use emulation::fidelity::verdict::LATENESS_LIMIT;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use launch::Progress;
+use launch::{Progress, output};
 use proto::units::Duration;
 use scenario::phases::Phase;
 use scenario::render::Lab;
@@ -30,7 +30,8 @@ impl RunProgress {
     pub fn new(name: &str, lab: &Lab, quiet: bool) -> RunProgress {
         let (tau, phases, last_line) = (lab.fabric.tau, lab.phases.clone(), Stopwatch::start());
         let total = lab.plan.stop.as_ps() / tau.as_ps().max(1);
-        let bar = bar(name, Some(total), "{prefix}  {bar:32} {pos}/{len} τ  {msg}  {eta} left");
+        let template = "{prefix}  {bar:20} {pos}/{len} τ  {msg}  {eta} left";
+        let bar = bar(name, Some(total), &output::shown(template, None));
         if quiet {
             bar.set_draw_target(ProgressDrawTarget::hidden());
         }
@@ -46,7 +47,8 @@ impl RunProgress {
             self.bar.set_position(done);
             let phase = self.phases.iter().rev().find(|phase| phase.start <= progress.at);
             let phase = phase.map_or(String::new(), |phase| format!("{} ", phase.name));
-            self.bar.set_message(format!("{phase}{}", self.fidelity(progress)));
+            let message = format!("{phase}{}", self.fidelity(progress));
+            self.bar.set_message(output::shown(&message, None).into_owned());
         } else if !self.quiet && self.last_line.seconds() > LINE_EVERY_S {
             self.last_line = Stopwatch::start();
             let (name, total) = (self.bar.prefix(), self.bar.length().unwrap_or(0));
@@ -85,7 +87,14 @@ impl RunProgress {
 /// A line on standard error that disappears at its end, hidden if standard error is no terminal.
 fn bar(name: &str, total: Option<u64>, template: &str) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::stderr());
-    bar.set_style(ProgressStyle::with_template(template).expect("the template is valid"));
+    let mut style = ProgressStyle::with_template(template).expect("the template is valid");
+    if !output::terminal().unicode {
+        style = style.progress_chars("#> ").tick_chars("|/-\\ ");
+    }
+    if output::is_quiet() {
+        bar.set_draw_target(ProgressDrawTarget::hidden());
+    }
+    bar.set_style(style);
     bar.set_prefix(name.to_owned());
     bar
 }
@@ -98,20 +107,38 @@ pub fn spinner(what: &str) -> ProgressBar {
     bar
 }
 
-/// The progress of a search of at most a known number of runs.
+/// The progress of a known number of runs, or of a search that makes at most so many.
 pub struct SearchProgress {
     bar: ProgressBar,
+    /// What stands before the number of all runs, and before the time that is left.
+    words: [&'static str; 2],
     began: Stopwatch,
     /// Runs that have ended, and the time since the last line. A lock, because runs end on several threads.
     printed: Mutex<(u64, Stopwatch)>,
 }
 
 impl SearchProgress {
-    /// Progress of the search `name`.
-    pub fn new(name: &str, runs: u64) -> SearchProgress {
-        let template = "{prefix}  {bar:32} {pos} of at most {len} runs  at most {eta} left";
-        let (bar, began) = (bar(name, Some(runs), template), Stopwatch::start());
-        SearchProgress { bar, began, printed: Mutex::new((0, began)) }
+    /// Progress of `runs` runs of `name`.
+    pub fn of(name: &str, runs: u64) -> SearchProgress {
+        SearchProgress::new(name, runs, ["", "about "])
+    }
+
+    /// Progress of the search `name`, which makes at most `runs` runs.
+    pub fn at_most(name: &str, runs: u64) -> SearchProgress {
+        SearchProgress::new(name, runs, ["at most ", "at most "])
+    }
+
+    fn new(name: &str, runs: u64, words: [&'static str; 2]) -> SearchProgress {
+        let [all, left] = words;
+        let template =
+            format!("{{prefix}}  {{bar:20}} {{pos}} of {all}{{len}} runs  {left}{{eta}} left");
+        let (bar, began) = (bar(name, Some(runs), &template), Stopwatch::start());
+        SearchProgress { bar, words, began, printed: Mutex::new((0, began)) }
+    }
+
+    /// Takes the bar off the terminal while `print` prints.
+    pub fn suspend(&self, print: impl FnOnce()) {
+        self.bar.suspend(print);
     }
 
     /// Counts a run that has ended.
@@ -125,7 +152,8 @@ impl SearchProgress {
             let (name, runs) = (self.bar.prefix(), self.bar.length().unwrap_or(0));
             let (done, left) = (printed.0, runs.saturating_sub(printed.0));
             let seconds = left as f64 / done as f64 * self.began.seconds();
-            eprintln!("{name}: {done} of at most {runs} runs, at most {seconds:.0} s left");
+            let [all, remaining] = self.words;
+            eprintln!("{name}: {done} of {all}{runs} runs, {remaining}{seconds:.0} s left");
         }
     }
 

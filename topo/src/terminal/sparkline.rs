@@ -28,15 +28,6 @@ pub fn draw(values: &[f64], width: usize, unicode: bool) -> String {
         .collect()
 }
 
-/// Whether the locale and the terminal allow more than ASCII.
-pub fn unicode() -> bool {
-    let set = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
-    let locale = set("LC_ALL").or_else(|| set("LC_CTYPE")).or_else(|| set("LANG"));
-    let dumb = set("TERM").is_some_and(|term| term == "dumb");
-    let c_locale = locale.is_some_and(|locale| locale == "C" || locale == "POSIX");
-    !dumb && !c_locale
-}
-
 #[cfg(test)]
 mod tests {
     use super::draw;

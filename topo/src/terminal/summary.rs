@@ -5,6 +5,7 @@ use super::table::table;
 use emulation::frame_tap::CaptureStatistics;
 use emulation::wiring::End;
 use launch::experiment::Experiment;
+use launch::output;
 use proto::events::Direction;
 use results::run_directory::result::{ClockPiece, DeadlockLine, HeadroomLine, RunResult};
 use results::saturation::Tree;
@@ -213,7 +214,7 @@ fn place(experiment: &Experiment, measure: &str) -> Option<String> {
 
 /// Throughput over time, one line for each measure of throughput.
 fn pictures(experiment: &Experiment) -> impl Iterator<Item = String> {
-    let unicode = sparkline::unicode();
+    let unicode = output::terminal().unicode;
     let measures = experiment.lab.measures.iter();
     measures.filter(|measure| measure.of == Quantity::Throughput).filter_map(move |measure| {
         let At::Ports(ports) = &measure.at else { return None };

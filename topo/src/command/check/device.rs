@@ -45,7 +45,7 @@ fn run_compare(before: &Path, after: &Path) -> Ended {
         Statement::parse(&text).map_err(Failure::bad_file(file))
     };
     let lines = compare(&read(before)?, &read(after)?);
-    lines.iter().for_each(|line| println!("{line}"));
+    lines.iter().for_each(|line| say!("{line}"));
     println!("{} differences", lines.len());
     Ok(if lines.is_empty() { Exit::Good } else { Exit::Failed })
 }
@@ -62,7 +62,7 @@ fn run_check(options: &super::Options, path: &Path) -> Ended {
     })?;
     if options.list {
         for Case { id, title, clause, .. } in chosen {
-            println!("{id:<8}  {title}  [{clause}]");
+            say!("{id:<8}  {title}  [{clause}]");
         }
         return Ok(Exit::Good);
     }
@@ -94,7 +94,7 @@ fn perform(
         let outcome = suite.perform(case);
         spinner.finish_and_clear();
         if !json {
-            println!("{}", line(&outcome));
+            say!("{}", line(&outcome));
         }
         outcomes.push(outcome);
     }

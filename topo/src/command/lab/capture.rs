@@ -1,6 +1,7 @@
 //! `pausebed capture PORT…`: captures frames of a running lab into a file or to standard output.
 
 use super::Choice;
+use crate::completion;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::terminal::summary;
 use emulation::clock::Stopwatch;
@@ -17,7 +18,7 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Debug, clap::Args)]
 pub(in super::super) struct Options {
     /// Ports of the lab, as in leaf1:4
-    #[arg(required = true, value_name = "PORT")]
+    #[arg(required = true, value_name = "PORT", add = completion::ports())]
     ports: Vec<String>,
     /// The file; - is standard output. The captures of several daemons are merged
     #[arg(short, long = "write", value_name = "FILE", default_value = "capture.pcapng")]

@@ -1,6 +1,7 @@
 //! `pausebed clear`, `set link`, `fault` and `traffic`: changes to a running lab.
 
 use super::Choice;
+use crate::completion;
 use crate::exit::{Exit, Failure, Outcome};
 use clap::{Subcommand, ValueEnum};
 use daemon::admin::{Fault, LinkChange, TrafficChange};
@@ -35,10 +36,10 @@ enum Settable {
 #[group(skip)]
 struct Switch {
     /// A switch, as in leaf1; a port of it, as in leaf1:4, for keys of link; or all
-    #[arg(value_name = "SWITCH")]
+    #[arg(value_name = "SWITCH", add = completion::ports_and_nodes())]
     name: String,
     /// Keys of a scenario: scheme.KEY, switch.pool.KEY, switch.headroom, link.scheduling. What is left out stays
-    #[arg(value_name = "KEY=VALUE", required = true, value_parser = setting)]
+    #[arg(value_name = "KEY=VALUE", required = true, value_parser = setting, add = completion::keys())]
     settings: Vec<String>,
     #[command(flatten)]
     choice: Choice,
@@ -48,7 +49,7 @@ struct Switch {
 #[group(skip)]
 struct Link {
     /// A port at the cable, as in leaf1:4
-    #[arg(value_name = "PORT")]
+    #[arg(value_name = "PORT", add = completion::ports())]
     port: String,
     /// Stop all frames, in both directions
     #[arg(long, conflicts_with = "up", group = "way")]
@@ -74,7 +75,7 @@ struct Link {
 #[derive(Clone, Debug, clap::Args)]
 pub(in super::super) struct FaultOptions {
     /// The port that sends the frames, as in leaf1:4
-    #[arg(value_name = "PORT")]
+    #[arg(value_name = "PORT", add = completion::ports())]
     port: String,
     /// The fault; mend removes all faults and changes of the port
     #[arg(value_enum)]

@@ -1,11 +1,12 @@
 //! `pausebed console HOST`: the console of a virtual machine on this terminal.
 
 use super::{Choice, running_host};
+use crate::completion;
 use crate::exit::{Exit, Failure, Outcome};
+use crate::terminal::keys::RawTerminal;
 use launch::interrupt;
 use nix::fcntl::{Flock, FlockArg};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::termios::{SetArg, Termios, cfmakeraw, tcgetattr, tcsetattr};
 use scenario::host::HostKind;
 use std::fs::File;
 use std::io::{self, IsTerminal, Read, Write};
@@ -25,7 +26,7 @@ const SEND: Duration = Duration::from_secs(5);
 #[derive(Clone, Debug, clap::Args)]
 pub(in super::super) struct Options {
     /// The host, a virtual machine
-    #[arg(value_name = "HOST")]
+    #[arg(value_name = "HOST", add = completion::hosts())]
     host: String,
     #[command(flatten)]
     choice: Choice,
@@ -105,30 +106,6 @@ fn relay(mut stream: &UnixStream) -> io::Result<End> {
             if length == 0 || end.is_some() {
                 return Ok(End::Input);
             }
-        }
-    }
-}
-
-/// The terminal passes every key on. Its settings return when this value is dropped.
-struct RawTerminal(Option<Termios>);
-
-impl RawTerminal {
-    fn enter() -> RawTerminal {
-        // What is no terminal has no settings.
-        let before = tcgetattr(io::stdin()).ok();
-        if let Some(before) = &before {
-            let mut raw = before.clone();
-            cfmakeraw(&mut raw);
-            let _ = tcsetattr(io::stdin(), SetArg::TCSAFLUSH, &raw);
-        }
-        RawTerminal(before)
-    }
-}
-
-impl Drop for RawTerminal {
-    fn drop(&mut self) {
-        if let Some(before) = &self.0 {
-            let _ = tcsetattr(io::stdin(), SetArg::TCSAFLUSH, before);
         }
     }
 }

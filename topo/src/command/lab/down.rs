@@ -1,6 +1,7 @@
 //! `pausebed down`: ends a lab and removes its files.
 
 use super::{Place, choose};
+use crate::completion;
 use crate::exit::{Exit, Outcome};
 use crate::terminal;
 use launch::lab::{LabRecord, lifecycle};
@@ -9,7 +10,7 @@ use launch::lab::{LabRecord, lifecycle};
 #[derive(Clone, Debug, clap::Args)]
 pub(in super::super) struct Options {
     /// The lab; needed if there are several
-    #[arg(value_name = "LAB")]
+    #[arg(value_name = "LAB", add = completion::labs())]
     lab: Option<String>,
     /// Every lab
     #[arg(long, conflicts_with = "lab")]
@@ -37,7 +38,7 @@ pub(in super::super) fn run(options: &Options) -> Outcome {
             Ok(balance) => {
                 println!("lab {} is down", record.lab);
                 match balance {
-                    Some(balance) => print!("{}", terminal::lab::balance(&balance)),
+                    Some(balance) => say!("{}", terminal::lab::balance(&balance).trim_end()),
                     None => {
                         eprintln!("  no balance: a process of the lab ended without its account")
                     }

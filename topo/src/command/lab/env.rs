@@ -1,6 +1,7 @@
 //! `pausebed lab-env NODE`: the environment of programs that manage a lab from beside a node.
 
 use super::Choice;
+use crate::completion;
 use crate::exit::{Exit, Outcome};
 use launch::lab::beside;
 
@@ -8,7 +9,7 @@ use launch::lab::beside;
 #[derive(Clone, Debug, clap::Args)]
 pub(in super::super) struct Options {
     /// The node: a NIC, or a switch for its port 0
-    #[arg(value_name = "NODE")]
+    #[arg(value_name = "NODE", add = completion::nodes())]
     node: String,
     #[command(flatten)]
     choice: Choice,

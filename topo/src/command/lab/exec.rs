@@ -1,6 +1,7 @@
 //! `pausebed exec HOST -- COMMAND…`: runs a command on a host of a running lab, or beside a node of a managed one.
 
 use super::{Choice, running_host};
+use crate::completion;
 use crate::exit::Failure;
 use host::HostError;
 use host::exec::ExecRequest;
@@ -16,9 +17,12 @@ const PIPE_CLOSED: u8 = 141;
 
 /// Options of `exec`.
 #[derive(Clone, Debug, clap::Args)]
+#[command(
+    after_help = "Exit code: that of COMMAND; 125 if it cannot be run, 141 if a reader closed the output."
+)]
 pub(in super::super) struct Options {
     /// The host, or the node of a managed lab beside which the command runs
-    #[arg(value_name = "HOST")]
+    #[arg(value_name = "HOST", add = completion::hosts())]
     host: String,
     /// The program and its arguments; no shell reads them
     #[arg(last = true, required = true, value_name = "COMMAND")]

@@ -1,6 +1,7 @@
 //! `pausebed logs`: prints the log of a lab's supervisor and daemons, or what a host has printed to its console.
 
 use super::{Place, choose, find_host};
+use crate::completion;
 use crate::exit::{Exit, Failure, Outcome};
 use host::text::escaped;
 use launch::interrupt;
@@ -20,10 +21,10 @@ const LINE_MAX: usize = 1 << 16;
 #[derive(Clone, Debug, clap::Args)]
 pub(in super::super) struct Options {
     /// The lab, needed if there are several; or one of its hosts
-    #[arg(value_name = "LAB|HOST")]
+    #[arg(value_name = "LAB|HOST", add = completion::labs_and_hosts())]
     name: Option<String>,
     /// The lab of the host; needed if there are several
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = completion::labs())]
     lab: Option<String>,
     /// Continue until interrupted
     #[arg(long, short)]

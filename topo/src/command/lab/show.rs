@@ -1,6 +1,7 @@
 //! `pausebed show`: the counters of the devices of a lab, as tables.
 
 use super::Choice;
+use crate::completion;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::terminal::counters::{Show, Subject};
 use daemon::admin::Flows;
@@ -22,7 +23,7 @@ pub(in super::super) struct Options {
     #[arg(value_enum)]
     subject: Subject,
     /// Only this port (leaf1:4), or the ports of this node
-    #[arg(value_name = "PORT")]
+    #[arg(value_name = "PORT", add = completion::ports_and_nodes())]
     port: Option<String>,
     /// Redraw the table every second, until interrupted
     #[arg(long)]
@@ -59,14 +60,15 @@ pub(in super::super) fn run(options: &Options) -> Outcome {
             let port = options.port.as_deref().unwrap_or_default();
             return Err(Failure::usage(format!("no port or node {port} in lab {}", record.lab)));
         }
-        let text = match options.json {
-            true => json(&record, &counters),
-            false => {
-                let (subject, nonzero) = (options.subject, options.nonzero);
-                Show { subject, nonzero, record: &record }.text(&counters)
-            }
-        };
-        println!("{}{text}", if clears { CLEAR } else { "" });
+        if clears {
+            print!("{CLEAR}");
+        }
+        if options.json {
+            println!("{}", json(&record, &counters));
+        } else {
+            let (subject, nonzero) = (options.subject, options.nonzero);
+            say!("{}", Show { subject, nonzero, record: &record }.text(&counters));
+        }
         if !options.watch {
             return Ok(Exit::Good);
         }

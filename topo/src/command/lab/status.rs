@@ -1,6 +1,7 @@
 //! `pausebed status`: lists labs and their state.
 
 use super::{Place, running};
+use crate::completion;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::terminal;
 use crate::terminal::lab::{HostLine, LabLine, labs};
@@ -16,7 +17,7 @@ const SHOWN: usize = 3;
 #[derive(Clone, Debug, clap::Args)]
 pub(in super::super) struct Options {
     /// Only this lab
-    #[arg(value_name = "LAB")]
+    #[arg(value_name = "LAB", add = completion::labs())]
     lab: Option<String>,
     /// Show what each thread of the labs may do
     #[arg(long)]
@@ -50,7 +51,7 @@ pub(in super::super) fn run(options: &Options) -> Outcome {
     } else if lines.is_empty() {
         eprintln!("no lab is up: pausebed up FILE");
     } else {
-        println!("{}", labs(&lines));
+        say!("{}", labs(&lines));
     }
     let has_died = |line: &LabLine| line.state.starts_with("ended");
     Ok(if lines.values().any(has_died) { Exit::Died } else { Exit::Good })
@@ -62,7 +63,7 @@ fn show_rights(labs: &BTreeMap<String, LabRecord>, as_json: bool) -> Exit {
     if as_json {
         println!("{}", serde_json::to_string_pretty(&held).expect("plain data"));
     } else {
-        println!("{}", terminal::lab::rights(&held));
+        say!("{}", terminal::lab::rights(&held));
     }
     Exit::Good
 }

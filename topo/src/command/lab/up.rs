@@ -76,7 +76,7 @@ pub(in super::super) fn run(options: &Options) -> Outcome {
         0 => String::new(),
         hosts => format!("{hosts} hosts, "),
     };
-    println!(
+    say!(
         "lab {name} is up on {backend}: {hosts}{nics} NICs, {switches} switches, {dilation}× slowed"
     );
     eprintln!("  pausebed status | show links | show queues --watch | down {name}");
