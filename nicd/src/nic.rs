@@ -151,6 +151,9 @@ impl Nic {
         self.port.release(lane, size, arrived);
         if let Err(reason) = outcome {
             self.port.count_drop(reason, size, lane, now, &mut self.events);
+            if reason == DropReason::PartitionKey {
+                self.note_bad_partition(&frame, now);
+            }
         }
         self.adapter.recycle(frame);
     }
@@ -255,6 +258,7 @@ impl Device for Nic {
             (None, Some(_)) => self.poll_transmit_managed(now),
             (None, None) => self.poll_transmit_alone(now),
         }?;
+        self.port.note_sent(&departure.frame);
         // A notification or timer that raises a rate may permit a frame since some instant in the past. The line counts from
         // there, and pacing with it, but no frame leaves before the step that permits it.
         Some(Departure { at: departure.at.max(now), ..departure })
@@ -278,12 +282,14 @@ impl Device for Nic {
         if line_is_busy && (self.port.control_is_due(self.now) || news) {
             next = next.min(line_free);
         }
+        // Path records move queue pairs to other lanes than those of the workload.
+        let of_any = managed.map(|_| self.workload.next_action());
         for lane in self.data_lanes() {
             // A ready lane waits for the busy line or for credit. Neither an arrival nor a permission helps
             // it. A lane that is not ready waits for one of these, but not before the line is free.
             if !self.adapter.is_ready(lane) {
-                let due =
-                    self.workload.next_action_at(lane).min(self.adapter.next_permission(lane));
+                let action = of_any.unwrap_or_else(|| self.workload.next_action_at(lane));
+                let due = action.min(self.adapter.next_permission(lane));
                 next = next.min(due.max(line_free));
             } else if line_is_busy || self.has_unsent_arrivals {
                 next = next.min(line_free.max(self.now));

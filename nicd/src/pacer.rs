@@ -147,6 +147,16 @@ impl Pacer {
         (group, true)
     }
 
+    /// Whether each queue pair has a group of its own.
+    pub fn has_group_per_queue_pair(&self) -> bool {
+        self.scope == Scope::QueuePair
+    }
+
+    /// Moves a group to `lane`.
+    pub fn set_lane(&mut self, group: u32, lane: VirtualLane) {
+        self.groups[group as usize].lane = lane;
+    }
+
     fn add_group(&mut self, place: Place, flow: FlowId, lane: VirtualLane, now: Instant) -> u32 {
         let index = self.groups.len() as u32;
         let mut group = Group::new(self.scheme(flow.class).reaction_point(place), flow, lane, now);

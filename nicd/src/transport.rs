@@ -24,6 +24,7 @@ mod lane;
 mod memory_region;
 mod message;
 mod notification_demux;
+mod paths;
 mod pending_connections;
 pub mod queue_pair;
 mod reading;

@@ -17,6 +17,8 @@ pub mod test_frame;
 use crate::config::{Encapsulation, NicConfig};
 use bytes::BytesMut;
 use infiniband::InfinibandFormat;
+use management::partitions::PartitionTable;
+use management::resolver::PathRecord;
 use packet::{OutgoingPacket, Parsed};
 use proto::counters::DropReason;
 use proto::frame::{Frame, FrameKind, FramePool};
@@ -25,7 +27,7 @@ use proto::link::LinkConfig;
 use proto::units::Bytes;
 use proto::wire::ethernet::CongestionTag;
 use proto::wire::implied::PAYLOAD_KEPT;
-use proto::wire::infiniband::Opcode;
+use proto::wire::infiniband::{Bth, Opcode};
 use roce::RoceFormat;
 
 const FITS: &str = "the packet fits the validated MTU and has the headers of its opcode";
@@ -91,10 +93,34 @@ impl WireFormat {
         }
     }
 
-    /// On a managed fabric packets to the peer with LID `planned` in the plan go to `lid`.
-    pub fn set_peer(&mut self, planned: Lid, lid: Lid) {
+    /// On a managed fabric packets to the peer with LID `planned` in the plan go along `path`.
+    pub fn set_path(&mut self, planned: Lid, path: PathRecord) {
         if let WireFormat::Infiniband(format) = self {
-            format.set_peer(planned, lid);
+            format.set_path(planned, path);
+        }
+    }
+
+    /// On a managed fabric the path to a peer, by its LID in the plan, once it is known.
+    pub fn path(&self, planned: Lid) -> Option<&PathRecord> {
+        match self {
+            WireFormat::Infiniband(format) => format.path(planned),
+            WireFormat::Roce(_) => None,
+        }
+    }
+
+    /// A subnet manager has given this port these P_Keys.
+    pub fn set_partitions(&mut self, table: PartitionTable) {
+        if let WireFormat::Infiniband(format) = self {
+            format.set_partitions(table);
+        }
+    }
+
+    /// The P_Key of the port that matches this one of a packet; `None` if the port does not take the packet.
+    #[inline]
+    pub fn matching_key(&self, key: u16) -> Option<u16> {
+        match self {
+            WireFormat::Infiniband(format) => format.matching_key(key),
+            WireFormat::Roce(_) => (key == Bth::DEFAULT_PARTITION).then_some(key),
         }
     }
 

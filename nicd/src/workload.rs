@@ -160,6 +160,11 @@ impl Workload {
         first_at(&self.lanes[lane.index()])
     }
 
+    /// When an item of any lane acts next.
+    pub fn next_action(&self) -> Instant {
+        self.lanes.iter().map(first_at).min().unwrap_or(Instant::NEVER)
+    }
+
     /// The next action that is due at `now`, in order of time within a lane.
     pub fn poll_action(&mut self, now: Instant) -> Option<WorkloadAction> {
         if now < self.not_before {

@@ -98,8 +98,10 @@ crate::named_counters! {
         NotForUs = "not_for_us", EndToEnd;
         /// The queue pair does not exist or belongs to another peer.
         QueuePair = "queue_pair", EndToEnd;
-        /// The partition, queue or memory key is wrong.
+        /// The queue, memory or management key is wrong.
         Key = "key", EndToEnd;
+        /// The P_Key matches no entry of the table in force.
+        PartitionKey = "partition_key", EndToEnd;
         /// The opcode does not fit the queue pair's service or its place in the message.
         Opcode = "opcode", EndToEnd;
         /// The sequence number is ahead of what was expected.

@@ -7,6 +7,7 @@
 pub mod config;
 mod egress;
 pub mod memory;
+mod partitions;
 mod port_set;
 pub mod routing;
 mod service_levels;

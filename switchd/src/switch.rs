@@ -9,6 +9,7 @@ use crate::config::SwitchConfig;
 use crate::egress::{Context, Egress};
 use crate::memory::Memory;
 use crate::memory::queues::Queues;
+use crate::partitions::Enforcement;
 use crate::port_set::PortSet;
 use crate::routing::router::Router;
 use crate::service_levels::ServiceLevels;
@@ -56,6 +57,7 @@ pub struct Switch {
     blueprint: Box<SwitchConfig>,
     /// Ports that a subnet manager has not made Active: they take no data.
     shut: PortSet,
+    enforcement: Enforcement,
     watchdog: Option<Watchdog>,
     pool: FramePool,
     log: EventLog,
@@ -119,6 +121,9 @@ impl Switch {
         let (port, pool, log) = (&mut self.ports[index], &mut self.pool, &mut self.log);
         let mut context = Context { port, pool, log, now };
         let sent = self.egress[index].poll_transmit(&mut self.queues, &mut context);
+        if let Some(departure) = &sent {
+            self.ports[index].note_sent(&departure.frame);
+        }
         // After a flow-control frame the port stays dirty: the next poll finds what waits for the line.
         if sent.is_none() || self.egress[index].is_sending(now) {
             self.mark_clean(number);

@@ -105,7 +105,7 @@ impl DatagramPair {
     /// Handles a packet that came with `headers`, the octets of its IP header.
     ///
     /// # Errors
-    /// The drop reason: no SEND, another Q_Key, no receive request, or one that is too short.
+    /// The drop reason: no SEND, another partition or Q_Key, no receive request, or one that is too short.
     pub fn on_packet(
         &mut self,
         packet: &Transport<'_>,
@@ -117,7 +117,10 @@ impl DatagramPair {
             row.filter(|row| row.transport == Service::Ud && row.operation == Operation::Send);
         let deth = packet.extended.deth.filter(|_| row.is_some()).ok_or(DropReason::Opcode)?;
         let is_member = packet.bth.partition_key & 0x7fff == Bth::DEFAULT_PARTITION & 0x7fff;
-        if deth.queue_key != self.queue_key || !is_member {
+        if !is_member {
+            return Err(DropReason::PartitionKey);
+        }
+        if deth.queue_key != self.queue_key {
             return Err(DropReason::Key);
         }
         let first = self.receives.front().ok_or(DropReason::ReceiverNotReady)?;

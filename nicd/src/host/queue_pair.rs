@@ -80,7 +80,7 @@ impl QueuePair {
         let row = bth.opcode.row().filter(|row| row.transport == Service::Rc);
         let row = row.ok_or(DropReason::Opcode)?;
         if bth.partition_key & 0x7fff != Bth::DEFAULT_PARTITION & 0x7fff {
-            return Err(DropReason::Key);
+            return Err(DropReason::PartitionKey);
         }
         match row.operation {
             Operation::Acknowledge => {

@@ -8,9 +8,11 @@ use super::sources::Beside;
 use crate::config::NicConfig;
 use crate::transport::adapter::ChannelAdapter;
 use ::management::agent::congestion::Reaction;
+use ::management::agent::partitions::Checkpoint;
 use ::management::agent::performance::Totals;
 use ::management::agent::port::PortState;
 use ::management::endpoint::Outgoing;
+use ::management::partitions::BadPartition;
 use ::management::resolver::Resolver;
 use ::management::{Agents, Change, Datagram, Management, NodeKind, Verdict, packet};
 use proto::congestion::{Roles, SchemeConfig};
@@ -93,7 +95,7 @@ impl Managed {
         agents.port_state(1) == Some(PortState::Active) && agents.manager().is_unicast()
     }
 
-    /// The next request to the subnet administration, or acknowledgement of an answer; sets the LIDs of the answers.
+    /// The next request to the subnet administration, or acknowledgement of an answer; sets the paths of the answers.
     fn poll_resolver(
         &mut self,
         adapter: &mut ChannelAdapter,
@@ -106,8 +108,8 @@ impl Managed {
         };
         while let Some((peer, answer)) = self.endpoint.poll_own() {
             let (found, acknowledgement) = self.resolver.receive(&answer);
-            if let Some((planned, lid)) = found {
-                adapter.set_peer(planned, lid);
+            if let Some((planned, path)) = found {
+                adapter.set_path(planned, path, now);
             }
             if let Some(datagram) = acknowledgement {
                 return Some(message(peer, &datagram));
@@ -120,8 +122,11 @@ impl Managed {
             return None;
         }
         let agents = &self.endpoint.agents;
-        let request = self.resolver.poll(agents.prefix(), now)?;
-        Some(message(agents.manager(), &request))
+        let request = self.resolver.poll(agents.prefix(), now);
+        while let Some(planned) = self.resolver.poll_unknown() {
+            adapter.go_without_path(planned, now);
+        }
+        request.map(|request| message(agents.manager(), &request))
     }
 
     /// Queues a datagram; the frame comes back if there is no room.
@@ -226,8 +231,10 @@ impl Nic {
                 }
                 Change::Lanes { .. } => {
                     let lanes = managed.endpoint.agents.lanes(0, 0);
-                    managed.lane = lanes[0];
-                    self.adapter.set_lanes(lanes);
+                    if lanes[0].get() < self.port.data_lanes() {
+                        managed.lane = lanes[0];
+                    }
+                    self.adapter.set_lanes(lanes, now);
                     self.workload.set_lanes(|level: ServiceLevel| lanes[level.index()]);
                 }
                 Change::Congestion => {
@@ -243,6 +250,10 @@ impl Nic {
                     self.adapter.set_address(lid, bits);
                 }
                 Change::Reregister => managed.resolver.refresh(),
+                Change::Partitions(_) => {
+                    self.adapter.set_partitions(managed.endpoint.agents.partitions(0));
+                    managed.resolver.refresh();
+                }
                 Change::Routes { .. } | Change::Multicast { .. } => {}
             }
         }
@@ -254,7 +265,16 @@ impl Nic {
         }
     }
 
-    /// Asks the subnet administration for the LIDs of new peers, and takes its answers.
+    /// Counts and reports a frame that was dropped because of its P_Key.
+    pub(super) fn note_bad_partition(&mut self, frame: &Frame, now: Instant) {
+        let packet = BadPartition::of(&frame.octets);
+        if let (Some(managed), Some(packet)) = (&mut self.managed, packet) {
+            managed.endpoint.agents.note_bad_partition(Checkpoint::End, &packet, now);
+            self.after_management(now);
+        }
+    }
+
+    /// Asks the subnet administration for the paths to new peers, and takes its answers.
     pub(super) fn resolve(&mut self, now: Instant) {
         let Nic { managed, port, adapter, .. } = self;
         let Some(managed) = managed else { return };

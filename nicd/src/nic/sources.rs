@@ -111,6 +111,16 @@ impl Nic {
         if self.has_new_peer() {
             self.after_management(now);
         }
+        let first = self.poll_managed(now);
+        // The choice of a frame may have made a queue pair that asks for its path.
+        if first.is_none() && self.has_new_peer() {
+            self.after_management(now);
+            return self.poll_managed(now);
+        }
+        first
+    }
+
+    fn poll_managed(&mut self, now: Instant) -> Option<Departure> {
         let Nic { managed, adapter, port, link_packets, events, .. } = self;
         poll_sources(port, adapter, &mut **managed.as_mut()?, (link_packets, events), now)
     }

@@ -234,19 +234,9 @@ impl ChannelAdapter {
         self.pool.recycle(frame);
     }
 
-    /// New queue pairs use these lanes, by service level.
-    pub fn set_lanes(&mut self, lanes: [VirtualLane; 16]) {
-        self.wire.set_lanes(lanes);
-    }
-
     /// A subnet manager has given the port `lid`, of which the low `bits` are not distinguished.
     pub fn set_address(&mut self, lid: Lid, bits: u8) {
         self.wire.set_own(lid, bits);
-    }
-
-    /// Packets to the peer with LID `planned` in the plan go to `lid` from now on.
-    pub fn set_peer(&mut self, planned: Lid, lid: Lid) {
-        self.wire.set_peer(planned, lid);
     }
 
     /// The peers of all queue pairs but the `first` ones, by their LIDs of the plan, in the order of creation.

@@ -4,7 +4,7 @@
 //! its receive queue with the first request received. If queue pairs share a pacing group, a queue pair joins
 //! its group as soon as it is made, because the group's permission depends on all its members.
 
-use crate::config::{NicConfig, QueuePairOrder, Transport as Service};
+use crate::config::{ClassConfig, NicConfig, QueuePairOrder, Transport as Service};
 use crate::counters::SentFlow;
 use crate::pacer::place;
 use crate::timers::Deadline;
@@ -35,7 +35,7 @@ impl ChannelAdapter {
 
     /// Stores the first message for a peer as a pending connection.
     pub(super) fn add_pending(&mut self, class: u8, peer: Lid, message: Message) {
-        let lane = self.wire.lane(self.config.classes[usize::from(class)].service_level);
+        let lane = self.wire.lane(self.level(class, peer));
         let key = self.next_key(&message);
         let pending = PendingConnection::new(class, peer, lane, key, message);
         self.connections.set(class, peer, Connection::Pending(self.pending.add(pending)));
@@ -94,8 +94,9 @@ impl ChannelAdapter {
     /// Makes the queue pair for `class` and `peer`. There must be no connection yet.
     pub(super) fn create_queue_pair(&mut self, class: u8, peer: Lid, now: Instant) -> u32 {
         let index = self.queue_pairs.len() as u32;
-        let config = self.config.classes[usize::from(class)];
-        let level = config.service_level;
+        let level = self.level(class, peer);
+        let config =
+            ClassConfig { service_level: level, ..self.config.classes[usize::from(class)] };
         // Test frames are never segmented.
         let is_test = config.transport == Service::Test;
         let packet_max = if is_test { u32::MAX } else { self.config.link.mtu.get() as u32 };
@@ -122,6 +123,9 @@ impl ChannelAdapter {
             sent: SentFlow::default(),
             receive_queue: None,
         });
+        if self.awaits_path(peer) {
+            self.queue_pairs[index as usize].requester.hold();
+        }
         self.connections.set(class, peer, Connection::QueuePair(index));
         self.ask_for_connection(index);
         if !self.pacer.is_per_queue_pair() {

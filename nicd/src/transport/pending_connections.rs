@@ -67,7 +67,7 @@ struct Lane {
 }
 
 /// The pending connections of an adapter.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct PendingConnections {
     pending: Slab<PendingConnection>,
     lanes: Vec<Lane>,
@@ -130,6 +130,31 @@ impl PendingConnections {
         let connection = self.pending.remove(index as usize);
         self.lanes[connection.lane.index()].waiting -= usize::from(connection.is_waiting());
         connection
+    }
+
+    /// Files every connection under the lane that `lane` gives for its class and peer. Reports octets that change their
+    /// lane: from, to and how many.
+    pub fn refile(
+        &mut self,
+        lane: impl Fn(u8, Lid) -> VirtualLane,
+        mut moved: impl FnMut(VirtualLane, VirtualLane, u64),
+    ) {
+        self.lanes.iter_mut().for_each(|lane| *lane = Lane::default());
+        let mut waiting = Vec::new();
+        for (index, connection) in &mut self.pending {
+            let to = lane(connection.class, connection.peer);
+            let from = std::mem::replace(&mut connection.lane, to);
+            if connection.is_waiting() {
+                let octets = connection.messages.iter().map(|message| u64::from(message.size));
+                moved(from, to, octets.sum());
+                waiting.push((connection.key, index as u32, to));
+            }
+        }
+        waiting.sort_unstable();
+        for (key, index, to) in waiting {
+            self.lanes[to.index()].order.push_back((key, index));
+            self.lanes[to.index()].waiting += 1;
+        }
     }
 
     /// Connections with waiting messages of traffic item `item` and of another item.
@@ -201,6 +226,25 @@ mod tests {
         assert_eq!(pending.first(LANE), Some((8, second)));
         pending.take(second);
         assert_eq!(pending.first(LANE), Some((9, first)));
+    }
+
+    #[test]
+    fn connections_that_change_their_lane_keep_their_order_and_their_octets() {
+        let mut pending = PendingConnections::new(2);
+        for key in [3, 8, 9] {
+            let peer = Lid::new(key as u16);
+            pending.add(PendingConnection::new(0, peer, LANE, key, message(key, 0)));
+        }
+        let other = VirtualLane::truncate(1);
+        let mut moved = Vec::new();
+        let lane = |_, peer: Lid| if peer == Lid::new(8) { LANE } else { other };
+        pending.refile(lane, |from, to, octets| moved.push((from, to, octets)));
+        assert_eq!(moved, [(LANE, other, 100), (LANE, LANE, 100), (LANE, other, 100)]);
+        let mut peers = |lane| {
+            let next = || pending.first(lane).map(|(_, index)| pending.take(index).peer.get());
+            std::iter::from_fn(next).collect::<Vec<_>>()
+        };
+        assert_eq!((peers(other), peers(LANE)), (vec![3, 9], vec![8]));
     }
 
     #[test]

@@ -8,6 +8,7 @@ use crate::transport::requester::{AckOutcome, RequesterAction};
 use crate::transport::responder::{AckAction, Request, RequestOutcome, Verb};
 use crate::transport::transmit::QUEUE_KEY;
 use crate::wire::packet::{FrameContent, ReceivedPacket};
+use management::partitions::key_of;
 use proto::congestion::{Effect, Notification, TransportNote, Travel};
 use proto::counters::{DropReason, LatencyReading};
 use proto::events::{Direction, EventKind, NoteKind};
@@ -76,6 +77,9 @@ impl ChannelAdapter {
         self.totals.count_if(headers.fecn, Total::RcvFecn);
         self.totals.count_if(headers.becn, Total::RcvBecn);
         if headers.multicast {
+            if key_of(&frame.octets).is_some_and(|key| self.wire.matching_key(key).is_none()) {
+                return Err(DropReason::PartitionKey);
+            }
             // No queue pair joins a multicast group. The frame still counts as delivered, so that
             // the conservation sum closes.
             self.totals.count(Total::MulticastReceived);
@@ -105,6 +109,7 @@ impl ChannelAdapter {
     ) -> Outcome {
         let packet = self.admit(packet, received);
         let packet = packet.map_err(|reason| self.count_refused(received.headers, reason))?;
+        self.learn_path(packet.peer, received.headers, packet.bth.partition_key, now);
         match packet.row.operation {
             Operation::Congestion => self.on_notification_packet(&packet, now),
             Operation::Acknowledge => self.on_acknowledgement(&packet, now),
@@ -138,8 +143,8 @@ impl ChannelAdapter {
         let (peer, packet) = (packet.from, &packet.transport);
         let bth = packet.bth;
         let row = bth.opcode.row().ok_or(DropReason::Opcode)?;
-        if bth.partition_key != Bth::DEFAULT_PARTITION {
-            return Err(DropReason::Key);
+        if self.wire.matching_key(bth.partition_key).is_none() {
+            return Err(DropReason::PartitionKey);
         }
         let (class, planned) = bth.destination.plan().ok_or(DropReason::QueuePair)?;
         if planned != peer || !self.connections.admits(class, peer) {

@@ -144,6 +144,11 @@ impl Requester {
         self.state = State::Unconnected;
     }
 
+    /// Whether it waits for [`Requester::open`].
+    pub fn is_held(&self) -> bool {
+        self.state == State::Unconnected
+    }
+
     /// The connection is set up: the first packet has PSN `first`, a full one `mtu` octets.
     pub fn open(&mut self, first: Psn, mtu: u32) {
         debug_assert!(self.state == State::Unconnected, "`hold` was called and nothing was sent");
@@ -383,7 +388,8 @@ impl Requester {
         RequesterAction::Wait(super::rnr_timer::wait(timer))
     }
 
-    fn unsent_octets(&self) -> u64 {
+    /// Octets of its messages that were never sent.
+    pub fn unsent_octets(&self) -> u64 {
         let (first, packet) = self.locate(self.newest_psn);
         let rest: u64 = self.messages.iter().skip(first).map(|m| u64::from(m.size)).sum();
         rest - u64::from(packet) * u64::from(self.mtu)

@@ -99,6 +99,16 @@ impl Scheduler {
         });
     }
 
+    /// Moves a group to `lane`.
+    pub fn set_lane(&mut self, index: u32, lane: VirtualLane, now: Instant) {
+        let group = &mut self.groups[index as usize];
+        let is_ready = matches!(group.state, GroupState::Ready(_));
+        self.lanes[group.lane].ready_groups -= u32::from(is_ready);
+        (group.lane, group.state) = (lane.index(), GroupState::Blocked);
+        group.generation = group.generation.wrapping_add(1);
+        self.update_state(index, now);
+    }
+
     /// Adds a queue pair without a group. Queue pairs are numbered in the order of these calls.
     pub fn add_queue_pair(&mut self) {
         self.members.push(Member { group: Member::IN_NONE, key: None, generation: 0 });

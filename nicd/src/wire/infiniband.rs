@@ -2,28 +2,32 @@
 
 use crate::config::{CnpBody, NicConfig};
 use crate::wire::packet::{FrameContent, OutgoingPacket, Parsed, ReceivedPacket};
+use management::partitions::PartitionTable;
+use management::resolver::PathRecord;
 use proto::counters::DropReason;
 use proto::ids::{Lid, ServiceLevel, VirtualLane};
 use proto::units::Bytes;
 use proto::wire::infiniband::crc::verify_icrc;
-use proto::wire::infiniband::{LrhView, Packet, PacketBuilder};
+use proto::wire::infiniband::{Bth, LrhView, Packet, PacketBuilder};
 
 /// Octets of LRH, BTH, ICRC and VCRC, which every packet has.
 const HEADERS: u64 = 8 + 12 + 4 + 2;
 
-/// The LIDs of a managed fabric. Queue pairs know each other by the LIDs of the plan.
+/// The addresses of a managed fabric. Queue pairs know each other by the LIDs of the plan.
 #[derive(Clone, Debug)]
 pub(super) struct ManagedAddresses {
     own: Lid,
     /// Low bits of the own LID that are not distinguished (LMC).
     mask_bits: u8,
-    /// By LID of the plan; those of the plan where there is no other.
-    peers: Vec<Lid>,
+    /// The P_Keys of the port.
+    partitions: PartitionTable,
+    /// By LID of the plan; `None` where no path record has come.
+    paths: Vec<Option<PathRecord>>,
 }
 
 impl ManagedAddresses {
-    fn of(&self, planned: Lid) -> Lid {
-        self.peers.get(usize::from(planned.get())).copied().unwrap_or(planned)
+    fn path(&self, planned: Lid) -> Option<&PathRecord> {
+        self.paths.get(usize::from(planned.get()))?.as_ref()
     }
 }
 
@@ -45,7 +49,12 @@ impl InfinibandFormat {
         InfinibandFormat {
             own: config.lid,
             managed: config.management.map(|_| {
-                Box::new(ManagedAddresses { own: config.lid, mask_bits: 0, peers: Vec::new() })
+                Box::new(ManagedAddresses {
+                    own: config.lid,
+                    mask_bits: 0,
+                    partitions: PartitionTable::default(),
+                    paths: Vec::new(),
+                })
             }),
             lanes: std::array::from_fn(|level| VirtualLane::truncate(lane(level))),
             cnp_body: config.cnp_body,
@@ -67,12 +76,35 @@ impl InfinibandFormat {
         }
     }
 
-    pub(super) fn set_peer(&mut self, planned: Lid, lid: Lid) {
-        if let Some(ManagedAddresses { peers, .. }) = self.managed.as_deref_mut() {
-            while peers.len() <= usize::from(planned.get()) {
-                peers.push(Lid::new(peers.len() as u16));
+    pub(super) fn set_path(&mut self, planned: Lid, path: PathRecord) {
+        if let Some(ManagedAddresses { paths, .. }) = self.managed.as_deref_mut() {
+            let index = usize::from(planned.get());
+            if paths.len() <= index {
+                paths.resize(index + 1, None);
             }
-            peers[usize::from(planned.get())] = lid;
+            paths[index] = Some(path);
+        }
+    }
+
+    pub(super) fn path(&self, planned: Lid) -> Option<&PathRecord> {
+        self.managed.as_ref()?.path(planned)
+    }
+
+    /// Packets of a path whose P_Key the port no longer has are sent with its first one.
+    pub(super) fn set_partitions(&mut self, table: PartitionTable) {
+        if let Some(managed) = &mut self.managed {
+            managed.partitions = table;
+            for path in managed.paths.iter_mut().flatten().filter(|path| !table.has(path.key)) {
+                path.key = table.first();
+            }
+        }
+    }
+
+    #[inline]
+    pub(super) fn matching_key(&self, key: u16) -> Option<u16> {
+        match &self.managed {
+            None => (key == Bth::DEFAULT_PARTITION).then_some(key),
+            Some(managed) => managed.partitions.find(key),
         }
     }
 
@@ -98,17 +130,20 @@ impl InfinibandFormat {
 
     #[inline]
     pub(super) fn builder(&self, packet: &OutgoingPacket) -> PacketBuilder {
-        let (dlid, slid) = match &self.managed {
-            None => (packet.to, self.own),
-            Some(managed) => (managed.of(packet.to), managed.own),
-        };
+        let (mut bth, mut dlid, mut slid) = (packet.bth, packet.to, self.own);
+        if let Some(managed) = &self.managed {
+            let path = managed.path(packet.to);
+            bth.partition_key = path.map_or(managed.partitions.first(), |path| path.key);
+            dlid = path.map_or(dlid, |path| path.lid);
+            slid = managed.own;
+        }
         PacketBuilder {
             virtual_lane: packet.lane,
             service_level: packet.level,
             dlid,
             slid,
             extended: packet.extended,
-            ..PacketBuilder::new(packet.bth)
+            ..PacketBuilder::new(bth)
         }
     }
 

@@ -5,7 +5,7 @@
 //!
 //! | agent | files |
 //! |---|---|
-//! | SMA | [`subnet`], [`port_rules`], [`tables`], [`key`], [`trap`] |
+//! | SMA | [`subnet`], [`port_rules`], [`tables`], [`key`], [`partitions`], [`trap`] |
 //! | PMA | [`performance`] |
 //! | congestion control | [`congestion`] |
 //!
@@ -13,6 +13,7 @@
 
 pub mod congestion;
 mod key;
+pub mod partitions;
 pub mod performance;
 pub mod port;
 mod port_rules;
@@ -85,6 +86,8 @@ pub enum Change {
     },
     /// Congestion control has new parameters: [`Agents::congestion`].
     Congestion,
+    /// A port has another P_Key table, or checks otherwise: [`Agents::partitions`], [`Agents::enforces`].
+    Partitions(u8),
 }
 
 /// What became of a datagram.
@@ -224,7 +227,7 @@ impl Agents {
             datagram::PERFORMANCE => {
                 let (links, ports) = (self.links(), &self.ports);
                 let read = &mut |port: PortNumber| {
-                    totals(port).with_downed(ports[usize::from(port.get())].downed)
+                    totals(port).with_state(&ports[usize::from(port.get())])
                 };
                 self.performance.receive(datagram, links, read)
             }

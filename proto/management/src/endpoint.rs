@@ -9,6 +9,7 @@
 //! Requests that nothing asked for never reach the program, except those of a subnet manager's own classes.
 //! Source: IBTA Vol 1, 13.5 (GSI and SMI), 14.2.2 (directed routes).
 
+use crate::agent::partitions::Checkpoint;
 use crate::agent::performance::Totals;
 use crate::agent::port::PortState;
 use crate::agent::{Agents, Outcome};
@@ -16,6 +17,7 @@ use crate::attribute::subnet::{notice, sm_info};
 use crate::datagram::{self, Datagram, method};
 use crate::directed_route::{self, Step};
 use crate::packet::{self, Addresses};
+use crate::partitions::BadPartition;
 use crate::resolver;
 use bytes::BytesMut;
 use proto::counters::DropReason;
@@ -105,6 +107,12 @@ impl Management {
                 false => Verdict::Drop(DropReason::NotForUs),
             };
         }
+        if !is_subnet && self.agents.partitions(0).find(addresses.partition).is_none() {
+            if let Some(packet) = BadPartition::of(octets) {
+                self.agents.note_bad_partition(Checkpoint::End, &packet, now);
+            }
+            return Verdict::Drop(DropReason::PartitionKey);
+        }
         if !datagram.is_directed() {
             return self.deliver(addresses, datagram, Some(arrival), totals, now);
         }
@@ -141,7 +149,10 @@ impl Management {
         let peer = message.peer;
         let addresses = match datagram.is_subnet_management() {
             true => Addresses::subnet(own, peer),
-            false => Addresses::general(own, peer, message.queue_pair.get(), VirtualLane::ZERO),
+            false => Addresses {
+                partition: self.agents.partitions(0).first(),
+                ..Addresses::general(own, peer, message.queue_pair.get(), VirtualLane::ZERO)
+            },
         };
         if datagram.is_directed() && datagram.is_response() {
             // A manager answers another: its answer returns along the path of the request.
@@ -225,6 +236,11 @@ impl Management {
     fn answer(&mut self, request: Addresses, mut datagram: Datagram, is_local: bool) {
         let own = self.agents.lid();
         let mut addresses = Addresses { source: own, ..request.reversed() };
+        if !datagram.is_subnet_management() {
+            // The answer has the key of the entry that the request matched.
+            let entry = self.agents.partitions(0).find(request.partition);
+            addresses.partition = entry.unwrap_or(request.partition);
+        }
         let way = match datagram.is_directed() {
             false => Step::ByLid(request.source),
             true => directed_route::respond(&mut datagram, request.source),

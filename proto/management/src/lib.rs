@@ -17,6 +17,7 @@ pub mod datagram;
 pub mod directed_route;
 pub mod endpoint;
 pub mod packet;
+pub mod partitions;
 pub mod resolver;
 pub mod segment;
 

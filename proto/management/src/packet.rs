@@ -25,6 +25,8 @@ pub struct Addresses {
     pub source_pair: QueuePairNumber,
     /// Queue pair of the receiver: 0 or 1.
     pub pair: QueuePairNumber,
+    /// P_Key. Those of QP0 do not count.
+    pub partition: u16,
 }
 
 impl Addresses {
@@ -37,6 +39,7 @@ impl Addresses {
             lane: VirtualLane::MANAGEMENT,
             source_pair: QueuePairNumber::truncate(0),
             pair: QueuePairNumber::truncate(0),
+            partition: Bth::DEFAULT_PARTITION,
         }
     }
 
@@ -93,6 +96,7 @@ pub fn parse(octets: &[u8]) -> Result<(Addresses, Datagram), DropReason> {
         lane: lrh.virtual_lane,
         source_pair: deth.source,
         pair: bth.destination,
+        partition: bth.partition_key,
     };
     Ok((addresses, datagram))
 }
@@ -105,7 +109,10 @@ pub fn emit(addresses: &Addresses, datagram: &Datagram, buffer: &mut BytesMut) {
         source: addresses.source_pair,
         reserved8: 0,
     };
-    let bth = Bth::new(Opcode::UD_SEND_ONLY, addresses.pair, Psn::default());
+    let bth = Bth {
+        partition_key: addresses.partition,
+        ..Bth::new(Opcode::UD_SEND_ONLY, addresses.pair, Psn::default())
+    };
     let builder = PacketBuilder {
         virtual_lane: addresses.lane,
         service_level: addresses.level,

@@ -13,7 +13,7 @@
 use crate::attribute::administration::COMPONENT_MASK;
 use crate::datagram::{ADMINISTRATION, Datagram, TRANSACTION, method};
 use crate::segment::{self, Segment};
-use proto::ids::Lid;
+use proto::ids::{Lid, ServiceLevel};
 use proto::units::{Duration, Instant};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -23,6 +23,9 @@ const PATH_RECORD: u16 = 0x0035;
 const DGID: Range<usize> = 8..24;
 const SGID: Range<usize> = 24..40;
 const DLID: Range<usize> = 40..42;
+const P_KEY: Range<usize> = 50..52;
+/// The low four bits are the service level.
+const LEVEL: usize = 53;
 /// The components that a query compares: DGID and SGID.
 const COMPONENTS: u64 = 1 << 2 | 1 << 3;
 /// The upper half of the transactions of this node's own requests. Programs beside it have lower numbers.
@@ -33,6 +36,17 @@ const PATIENCE: Duration = Duration::from_us(2_000);
 const DOUBLINGS: u32 = 7;
 /// Requests without an answer at most.
 const OPEN_MAX: usize = 16;
+
+/// What a path record says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PathRecord {
+    /// LID of the peer.
+    pub lid: Lid,
+    /// Service level of packets to the peer.
+    pub level: ServiceLevel,
+    /// Their P_Key.
+    pub key: u16,
+}
 
 #[derive(Clone, Copy, Debug)]
 struct Path {
@@ -52,6 +66,8 @@ pub struct Resolver {
     paths: BTreeMap<Lid, Path>,
     /// When a request is due. Kept, because the owner asks for it after every frame.
     next: Instant,
+    /// Peers whose request got no path, or no answer in time.
+    unknown: Vec<Lid>,
 }
 
 /// Whether a datagram answers a request of the node itself.
@@ -65,7 +81,7 @@ impl Resolver {
     /// That of the adapter with planned LID `own` and node GUID `guid`.
     pub fn new(own: Lid, guid: u64) -> Resolver {
         let first_guid = guid.wrapping_add(1).wrapping_sub(u64::from(own.get()) << 8);
-        Resolver { first_guid, own, paths: BTreeMap::new(), next: Instant::NEVER }
+        Resolver { first_guid, own, paths: BTreeMap::new(), next: Instant::NEVER, unknown: Vec::new() }
     }
 
     fn guid(&self, planned: Lid) -> u64 {
@@ -94,6 +110,12 @@ impl Resolver {
         self.next
     }
 
+    /// The next peer, by its LID of the plan, to which no path is known now: there was none, or no answer to the first
+    /// request.
+    pub fn poll_unknown(&mut self) -> Option<Lid> {
+        self.unknown.pop()
+    }
+
     fn schedule(&mut self) {
         let has_room = self.has_room();
         let next = self.paths.values().filter(|path| has_room || path.is_asked());
@@ -111,6 +133,9 @@ impl Resolver {
         path.due = now + PATIENCE * (1 << path.sendings.min(DOUBLINGS));
         path.sendings += 1;
         let planned = *planned;
+        if path.sendings == 2 {
+            self.unknown.push(planned);
+        }
         self.schedule();
         let transaction = OWN << 48 | u64::from(planned.get());
         let mut datagram =
@@ -123,23 +148,31 @@ impl Resolver {
         Some(datagram)
     }
 
-    /// Takes an answer that [`is_own`]: the peer by its LID of the plan with its LID now, and the acknowledgement
-    /// that a segment needs.
-    pub fn receive(&mut self, datagram: &Datagram) -> (Option<(Lid, Lid)>, Option<Datagram>) {
+    /// Takes an answer that [`is_own`]: the peer by its LID of the plan with its path, and the acknowledgement that a
+    /// segment needs.
+    pub fn receive(
+        &mut self,
+        datagram: &Datagram,
+    ) -> (Option<(Lid, PathRecord)>, Option<Datagram>) {
         let is_segment = segment::of(datagram) != Segment::None;
         let acknowledgement = is_segment.then(|| segment::acknowledge(datagram));
         let planned = Lid::new(datagram.get(&TRANSACTION) as u16);
         let data = datagram.data();
-        let lid = Lid::new(u16::from_be_bytes([data[DLID.start], data[DLID.start + 1]]));
+        let number = |at: Range<usize>| u16::from_be_bytes([data[at.start], data[at.start + 1]]);
+        let (lid, key) = (Lid::new(number(DLID)), number(P_KEY));
+        let level = ServiceLevel::truncate(data[LEVEL]);
         let guid = self.guid(planned).to_be_bytes();
         let is_good = datagram.status() == 0
             && datagram.attribute() == PATH_RECORD
             && data[DGID.start + 8..DGID.end] == guid
             && lid.is_unicast();
+        if !is_good && datagram.attribute() == PATH_RECORD && self.paths.contains_key(&planned) {
+            self.unknown.push(planned);
+        }
         let path = self.paths.get_mut(&planned).filter(|_| is_good);
         let found = path.map(|path| {
             path.due = Instant::NEVER;
-            (planned, lid)
+            (planned, PathRecord { lid, level, key })
         });
         self.schedule();
         (found, acknowledgement)
@@ -169,6 +202,8 @@ mod tests {
         let mut answer = request.clone();
         answer.answer(0);
         answer.data_mut()[DLID].copy_from_slice(&lid.to_be_bytes());
+        answer.data_mut()[P_KEY].copy_from_slice(&0x8005u16.to_be_bytes());
+        answer.data_mut()[LEVEL] = 0x13;
         answer
     }
 
@@ -188,11 +223,15 @@ mod tests {
         );
         assert!(resolver.poll(PREFIX, at(0)).is_none());
         assert_eq!(resolver.poll_timeout(), at(2_000));
+        assert_eq!(resolver.poll_unknown(), None);
         assert!(resolver.poll(PREFIX, at(2_000)).is_some());
+        assert_eq!(resolver.poll_unknown(), Some(Lid::new(7)), "no answer to the first request");
         assert_eq!(resolver.poll_timeout(), at(6_000));
         let answer = answer(&request, 70);
         assert!(is_own(&answer) && !is_own(&request));
-        assert_eq!(resolver.receive(&answer), (Some((Lid::new(7), Lid::new(70))), None));
+        let level = ServiceLevel::truncate(3);
+        let path = PathRecord { lid: Lid::new(70), level, key: 0x8005 };
+        assert_eq!(resolver.receive(&answer), (Some((Lid::new(7), path)), None));
         assert_eq!(resolver.poll_timeout(), Instant::NEVER);
         resolver.want(Lid::new(7));
         assert!(resolver.poll(PREFIX, at(70_000)).is_none(), "it is known");
@@ -232,6 +271,8 @@ mod tests {
         for answer in all {
             assert_eq!(resolver.receive(&answer).0, None, "{answer:?}");
         }
+        let unknown = std::iter::from_fn(|| resolver.poll_unknown());
+        assert_eq!(unknown.collect::<Vec<_>>(), [Lid::new(7); 3]);
         // It is asked for ever less often, and no oftener than four times a second.
         let mut now = at(0);
         for _ in 0..12 {

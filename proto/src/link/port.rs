@@ -19,7 +19,7 @@ use crate::link::serializer::Serializer;
 use crate::units::{BitRate, Bytes, Duration, Instant};
 use state::{LaneState, PortState};
 
-pub use managed::{PacketCount, Traffic};
+pub use managed::{LevelTraffic, PacketCount, Traffic, TrafficDetail};
 pub use receive::Arrival;
 
 mod managed;
@@ -123,6 +123,7 @@ impl LinkPort {
             watchdogs: 0,
             link_local: 0,
             traffic: Traffic::default(),
+            detail: None,
         };
         LinkPort { flow, state }
     }

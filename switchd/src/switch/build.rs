@@ -8,6 +8,7 @@ use crate::egress::Egress;
 use crate::egress::notification_sender::NotificationSender;
 use crate::egress::service::Service;
 use crate::memory::models::{self, Model};
+use crate::partitions::Enforcement;
 use crate::port_set::PortSet;
 use crate::routing::RoutingPolicy;
 use crate::routing::policies;
@@ -67,6 +68,7 @@ impl Switch {
             routing: Router::new(&config, policy(&config, &*scheme, technology)?, technology),
             managed: agents(&config, &sl2vl),
             shut: if config.management.is_some() { dirty } else { PortSet::EMPTY },
+            enforcement: Enforcement::none(count),
             sl2vl,
             watchdog: config.watchdog.map(|numbers| Watchdog::new(numbers, count, lanes)),
             ports,

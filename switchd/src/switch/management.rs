@@ -10,9 +10,11 @@ use super::storm::Flush;
 use crate::egress::Egress;
 use crate::routing::router::Router;
 use management::agent::congestion::Marking;
+use management::agent::partitions::Checkpoint;
 use management::agent::performance::Totals;
 use management::agent::port::PortState;
 use management::endpoint::Outgoing;
+use management::partitions::BadPartition;
 use management::{Change, Verdict, Way, packet};
 use proto::congestion::SchemeConfig;
 use proto::counters::{DropReason, PortReading};
@@ -112,6 +114,12 @@ impl Switch {
                 }
             }
             Change::Congestion => self.apply_congestion(),
+            Change::Partitions(port) => {
+                if let Ok(number) = PortNumber::new(port) {
+                    let (table, way) = (agents.partitions(port), agents.enforces(number));
+                    self.enforcement.set(number, table, way);
+                }
+            }
         }
     }
 
@@ -147,6 +155,14 @@ impl Switch {
                 let queue = Flush { output: port, lane: VirtualLane::truncate(lane) };
                 self.flush(queue, DropReason::LinkState, now);
             }
+        }
+    }
+
+    /// Reports a packet that is dropped because of its P_Key.
+    pub(super) fn note_bad_partition(&mut self, at: Checkpoint, octets: &[u8], now: Instant) {
+        if let (Some(managed), Some(packet)) = (&mut self.managed, BadPartition::of(octets)) {
+            managed.agents.note_bad_partition(at, &packet, now);
+            self.after_management(now);
         }
     }
 

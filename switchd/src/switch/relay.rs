@@ -10,6 +10,7 @@ use crate::memory::queues::{Occupancy, QueueId, Stored};
 use crate::memory::{Admission, HeadroomAlarm};
 use crate::routing::router::Decision;
 use crate::routing::{NotificationAction, RoutedPacket};
+use management::agent::partitions::Checkpoint;
 use proto::counters::DropReason;
 use proto::events::{DeviceEvent, EventKind};
 use proto::ids::{Address, Lid, PortNumber, VirtualLane};
@@ -21,6 +22,12 @@ impl Switch {
     pub(super) fn relay(&mut self, mut packet: Packet) {
         if let Some(edge) = self.edges.get(packet.input.index()) {
             edge.receive(&mut packet.frame, &mut packet.headers);
+        }
+        let is_data = packet.lane != VirtualLane::MANAGEMENT;
+        if is_data && self.enforcement.refuses_in(packet.input, &packet.frame.octets) {
+            let at = Checkpoint::Inbound(packet.input);
+            self.note_bad_partition(at, &packet.frame.octets, packet.now);
+            return self.discard(packet, DropReason::PartitionKey);
         }
         if self.is_for_management(&packet) {
             return self.manage(packet);
@@ -106,6 +113,9 @@ impl Switch {
             if reason.is_want_of_room() {
                 self.report_refused(id, size, now);
             }
+            if reason == DropReason::PartitionKey {
+                self.note_bad_partition(Checkpoint::Outbound(port), &packet.frame.octets, now);
+            }
             return self.drop_at(port, packet, reason);
         }
         let Packet { mut frame, headers, input, lane: input_lane, arrived, now } = packet;
@@ -131,6 +141,9 @@ impl Switch {
         }
         if self.shut.contains(output) {
             return Some((output, DropReason::LinkState));
+        }
+        if self.enforcement.refuses_out(output, &packet.frame.octets) {
+            return Some((output, DropReason::PartitionKey));
         }
         if self.drops_for_storm(output, lane) {
             return Some((output, DropReason::PauseStorm));

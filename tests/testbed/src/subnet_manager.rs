@@ -7,15 +7,17 @@
 //! [`Beside`] is the device with the manager: one device for any driver. One request is open at a time, and it is
 //! repeated until its answer comes, since VL15 loses datagrams. Shortest routes are spread over parallel links by LID.
 
+mod administration;
 mod beside;
 mod fabric;
 
+pub use administration::Administration;
 pub use beside::Beside;
 pub use fabric::{Fabric, Node};
 
 use management::Datagram;
 use management::attribute::subnet::{
-    linear_forwarding, node_info, notice, port_info, sl_to_vl, switch_info, vl_arbitration,
+    linear_forwarding, node_info, notice, p_key_table, port_info, sl_to_vl, switch_info, vl_arbitration,
 };
 use management::datagram::{HOP_COUNT, INITIAL_PATH, METHOD, SUBNET_DIRECTED, TRANSACTION, method};
 use proto::device::ManagementDatagram;
@@ -89,8 +91,10 @@ pub struct Manager {
     pub done: Vec<Instant>,
     /// Answers to requests of the test, in order.
     pub answers: Vec<Datagram>,
-    /// Numbers of the traps that came.
-    pub traps: Vec<u64>,
+    /// The traps that came.
+    pub traps: Vec<Datagram>,
+    /// Answers requests for paths.
+    pub administration: Administration,
     /// Requests sent, repetitions included.
     pub sent: u64,
     /// Requests that were never answered.
@@ -114,6 +118,7 @@ impl Manager {
             done: Vec::new(),
             answers: Vec::new(),
             traps: Vec::new(),
+            administration: Administration::default(),
             sent: 0,
             lost: 0,
             has_news: false,
@@ -137,6 +142,34 @@ impl Manager {
         self.request(path, method, attribute, modifier, Purpose::Asked, |to| {
             to[..data.len()].copy_from_slice(data);
         });
+    }
+
+    /// How many traps of a number came.
+    pub fn count_traps(&self, number: u64) -> usize {
+        self.traps.iter().filter(|trap| notice::TRAP.get(trap.data()) == number).count()
+    }
+
+    /// Sets the P_Key table of a port of the node at `path`, and, at a switch, whether the port checks what comes in and
+    /// what leaves.
+    pub fn set_partitions(
+        &mut self,
+        path: &[u8],
+        port: u8,
+        keys: &[u16],
+        (inbound, outbound): (bool, bool),
+    ) {
+        let modifier = u32::from(port) << 16;
+        self.request(path, method::SET, 0x16, modifier, Purpose::Applied, |data| {
+            for (index, key) in keys.iter().enumerate() {
+                p_key_table::P_KEY.set_at(index, data, (*key).into());
+            }
+        });
+        if inbound || outbound {
+            self.request(path, method::SET, 0x15, port.into(), Purpose::Applied, |data| {
+                port_info::ENFORCE_PARTITIONS_IN.set(data, inbound.into());
+                port_info::ENFORCE_PARTITIONS_OUT.set(data, outbound.into());
+            });
+        }
     }
 
     /// Asks the node with LID `peer`. The answer joins [`Manager::answers`].
@@ -218,11 +251,14 @@ impl Manager {
     pub fn receive(&mut self, message: &ManagementDatagram) {
         let mut datagram = Datagram(*message.octets);
         if datagram.method() == method::TRAP {
-            let number = notice::TRAP.get(datagram.data());
-            self.traps.push(number);
-            self.has_news |= number == LINK_STATE_CHANGE;
+            self.has_news |= notice::TRAP.get(datagram.data()) == LINK_STATE_CHANGE;
+            self.traps.push(datagram.clone());
             datagram.set(&METHOD, method::TRAP_REPRESS.into());
             self.outgoing.push_back(outgoing(message.peer, &datagram));
+            return;
+        }
+        if let Some(answer) = self.administration.answer(message, &self.fabric) {
+            self.outgoing.push_back(answer);
             return;
         }
         let id = datagram.get(&TRANSACTION);

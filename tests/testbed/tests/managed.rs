@@ -33,6 +33,9 @@ use switchd::config::{MemoryConfig, PortConfig, RoutingConfig, SwitchConfig};
 use switchd::switch::Switch;
 use testbed::subnet_manager::{Beside, Manager, Phase};
 
+#[path = "managed/partitions.rs"]
+mod partitions;
+
 /// Adapters; the switches follow.
 const ADAPTERS: usize = 4;
 /// Ports of a switch: two adapters, two trunks.
@@ -323,7 +326,7 @@ fn a_sweep_brings_up_the_fabric_and_data_flow_on_its_routes() {
         let index = table.nodes.iter().position(|node| node.guid == guid(at)).expect("a switch");
         let trunk = table.routes(index)[&lid(to)];
         assert!(TRUNKS.contains(&trunk), "{from} to {to}");
-        // NICs ask for paths, and this manager does not answer. Both ends of a trunk have the same number.
+        // NICs ask for paths, and the manager answers. Both ends of a trunk have the same number.
         let far = S1 + S2 - at;
         let asks = run.mads.iter().filter(|(node, port, addresses, _)| {
             (*node, *port) == (far, trunk) && addresses.lane.get() != 15
@@ -387,7 +390,7 @@ fn a_disabled_trunk_is_reported_and_the_next_sweep_goes_around_it() {
     });
     let manager = run.manager();
     assert_eq!(manager.answers[0].status(), 0);
-    assert!(manager.traps.contains(&128), "{:?}", manager.traps);
+    assert!(manager.count_traps(128) > 0);
     assert!(manager.done.len() >= 2, "{:?}", manager.done);
     assert_eq!((run.received(3), run.received(0)), (600, 600), "RC repairs what the trunk lost");
     let found = manager.fabric.node(guid(S1)).expect("s1 was found");

@@ -11,6 +11,8 @@ mod hot_spot;
 mod moved;
 #[path = "managed/oracle.rs"]
 mod oracle;
+#[path = "managed/partitions.rs"]
+mod partitions;
 #[path = "managed/programs.rs"]
 mod programs;
 
@@ -118,11 +120,20 @@ impl Managed {
 
     /// Starts OpenSM by a program with these words.
     fn start_manager_by(&self, node: &str, by: &[&str]) -> Manager {
+        self.start_manager_as(node, by, &[])
+    }
+
+    /// Starts OpenSM with these words.
+    fn start_manager_with(&self, node: &str, with: &[&str]) -> Manager {
+        self.start_manager_as(node, &[], with)
+    }
+
+    fn start_manager_as(&self, node: &str, by: &[&str], with: &[&str]) -> Manager {
         let file = |ending: &str| self.place.folder.path().join(format!("opensm-{node}.{ending}"));
         let (log, options) = (file("log"), file("conf"));
         std::fs::write(&options, OPTIONS).expect("a file");
         let [path, options] = [&log, &options].map(|file| file.display().to_string());
-        let words = [by, &["opensm", "-F", &options, "-f", &path]].concat();
+        let words = [by, &["opensm", "-F", &options, "-f", &path], with].concat();
         let mut command = self.command(node, &words);
         let process = command.stdout(Stdio::null()).spawn().expect("OpenSM starts");
         Manager { process, log }

@@ -185,7 +185,7 @@ fn packets_for_others_are_dropped_with_the_right_reason() {
         (unknown(1, 1), DropReason::QueuePair),
         (only(QueuePairNumber::truncate(1)), DropReason::QueuePair),
         (PacketBuilder { slid: Lid::new(9), ..unknown(0, 9) }, DropReason::QueuePair),
-        (with_bth(|bth| bth.partition_key = 0x7fff), DropReason::Key),
+        (with_bth(|bth| bth.partition_key = 0x7fff), DropReason::PartitionKey),
         (with_bth(|bth| bth.opcode = Opcode::UC_SEND_ONLY), DropReason::Opcode),
         (with_bth(|bth| bth.opcode = Opcode::RC_READ_RESPONSE_MIDDLE), DropReason::Opcode),
         (with_bth(|bth| bth.opcode = Opcode::RC_SEND_LAST), DropReason::Opcode),

@@ -4,6 +4,7 @@
 //! such base. Source: IBTA Vol 1, 16.1.3 and 16.1.4.
 
 use super::Outcome;
+use super::port::Port;
 use crate::attribute::performance::{
     ATTRIBUTES, class_port_info, port_counters as short, port_counters_extended as long,
     port_rcv_con_ctrl as marks,
@@ -37,6 +38,10 @@ pub enum Counter {
     RelayErrors,
     /// Packets that the output discarded.
     XmitDiscards,
+    /// Packets that a switch did not send because of their P_Key.
+    XmitConstraintErrors,
+    /// Packets that a switch did not take because of their P_Key.
+    RcvConstraintErrors,
     /// Times that the link has started again.
     LinkRecoveries,
     /// Times that the link has lost its peer.
@@ -89,10 +94,15 @@ impl Totals {
         totals
     }
 
-    /// The same for a link that has left Active without a Set so often.
+    /// The same with what the agent itself has counted at the port.
     #[must_use]
-    pub(super) fn with_downed(mut self, times: u64) -> Totals {
-        self.0[Counter::LinkDowned as usize] = times;
+    pub(super) fn with_state(mut self, port: &Port) -> Totals {
+        let values = [
+            (Counter::LinkDowned, port.downed),
+            (Counter::XmitConstraintErrors, port.constraint_errors.sent),
+            (Counter::RcvConstraintErrors, port.constraint_errors.received),
+        ];
+        values.iter().for_each(|(counter, value)| self.0[*counter as usize] = *value);
         self
     }
 
@@ -135,8 +145,8 @@ const SHORT: &[Row] = &[
     (short::RCV_REMOTE_PHYSICAL_ERRORS, Counter::RemotePhysicalErrors),
     (short::RCV_SWITCH_RELAY_ERRORS, Counter::RelayErrors),
     (short::XMIT_DISCARDS, Counter::XmitDiscards),
-    (short::XMIT_CONSTRAINT_ERRORS, Counter::None),
-    (short::RCV_CONSTRAINT_ERRORS, Counter::None),
+    (short::XMIT_CONSTRAINT_ERRORS, Counter::XmitConstraintErrors),
+    (short::RCV_CONSTRAINT_ERRORS, Counter::RcvConstraintErrors),
     (short::LOCAL_INTEGRITY_ERRORS, Counter::None),
     (short::BUFFER_OVERRUNS, Counter::BufferOverruns),
     (short::VL15_DROPPED, Counter::Vl15Dropped),

@@ -14,6 +14,7 @@ use crate::attribute::subnet::port_info as fields;
 use crate::attribute::subnet::{guid_info, p_key_table, vl_arbitration};
 use proto::link::{CreditConfig, FlowControlConfig, LinkConfig};
 use proto::units::Instant;
+use proto::wire::infiniband::Bth;
 
 /// State of a port. Source: IBTA Vol 1, 14.2.5.6 (PortState).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -57,8 +58,12 @@ const ARBITRATION_ENTRIES: u64 = 32;
 const GUIDS: u64 = 8;
 /// RespTimeValue: answers come within 4.096 us · 2^16.
 const RESPONSE_TIME: u64 = 16;
-/// The default partition, as a full member.
-const DEFAULT_P_KEY: u64 = 0xffff;
+/// Packets that a port of a switch dropped because of their P_Key.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct ConstraintErrors {
+    pub sent: u64,
+    pub received: u64,
+}
 
 /// One port.
 #[derive(Clone, Debug)]
@@ -73,6 +78,7 @@ pub struct Port {
     pub(super) restarts: u64,
     /// How often the port has left Active without a Set.
     pub(super) downed: u64,
+    pub(super) constraint_errors: ConstraintErrors,
     /// When the lease of the M_Key ends, if it is running.
     pub(super) lease_ends: Instant,
 }
@@ -86,9 +92,10 @@ impl Port {
             arbitration: [[0; 64]; 2],
             restarts: 0,
             downed: 0,
+            constraint_errors: ConstraintErrors::default(),
             lease_ends: Instant::NEVER,
         };
-        p_key_table::P_KEY.set(&mut port.p_keys, DEFAULT_P_KEY);
+        p_key_table::P_KEY.set(&mut port.p_keys, Bth::DEFAULT_PARTITION.into());
         guid_info::GUID.set(&mut port.guids, guid);
         port
     }

@@ -4,12 +4,11 @@ use super::port_rules::{self as rules, Role};
 use super::{Agents, Change, NodeKind, Outcome, key, trap};
 use crate::attribute::subnet::*;
 use crate::datagram::{CLASS_VERSION, Datagram, method, status};
+use crate::partitions;
 use proto::counters::DropReason;
 use proto::ids::PortNumber;
 use proto::units::Instant;
 
-/// PartitionCap: P_Keys of an adapter's port, or of port 0.
-const PARTITIONS: u64 = 32;
 /// The vendor that the node names: an unassigned number.
 const VENDOR: u64 = 0x00_5eb0;
 /// The bits of PortInfo's modifier that are no port number: the manager knows extended speeds.
@@ -106,7 +105,7 @@ impl Agents {
             (node_info::SYSTEM_GUID, self.guid),
             (node_info::NODE_GUID, self.guid),
             (node_info::PORT_GUID, port_guid),
-            (node_info::PARTITION_CAP, PARTITIONS),
+            (node_info::PARTITION_CAP, partitions::ENTRIES as u64),
             (node_info::LOCAL_PORT, arrival.into()),
             (node_info::VENDOR_ID, VENDOR),
         ];
@@ -136,7 +135,12 @@ impl Agents {
             0x0015 => self.set_port_info(modifier & !EXTENDED_SPEEDS, data),
             0x0016 => {
                 let port = self.p_key_port(modifier)?;
-                p_key_table::ATTRIBUTE.take(data, &mut self.ports[port].p_keys);
+                let keys = &mut self.ports[port].p_keys;
+                let before = *keys;
+                p_key_table::ATTRIBUTE.take(data, keys);
+                if *keys != before {
+                    self.changes.push_back(Change::Partitions(port as u8));
+                }
                 Ok(())
             }
             0x0017 => self.set_lanes(modifier, data),
@@ -168,6 +172,12 @@ impl Agents {
             (NodeKind::Switch, _) => Role::Outer,
         };
         let limit = port_info::VL_HIGH_LIMIT.get(&self.ports[index].info);
+        let enforced = |agents: &Agents| {
+            let info = &agents.ports[index].info;
+            [port_info::ENFORCE_PARTITIONS_IN, port_info::ENFORCE_PARTITIONS_OUT]
+                .map(|field| field.get(info))
+        };
+        let before_enforced = enforced(self);
         let address = |agents: &Agents| (agents.lid(), agents.lid_mask_bits());
         let (before, manager) = (address(self), self.manager());
         let applied = rules::set(&mut self.ports[index], data, role);
@@ -180,6 +190,9 @@ impl Agents {
         }
         if port_info::VL_HIGH_LIMIT.get(&self.ports[index].info) != limit {
             self.note_arbitration(index);
+        }
+        if enforced(self) != before_enforced {
+            self.changes.push_back(Change::Partitions(index as u8));
         }
         if index > 0 {
             let number = PortNumber::from_index(index - 1);

@@ -8,6 +8,7 @@ use crate::attribute::subnet::{
     linear_forwarding, multicast_forwarding, sl_to_vl, switch_info, vl_arbitration,
 };
 use crate::datagram::status;
+use crate::partitions;
 use proto::ids::{Lid, PortNumber, ServiceLevel, VirtualLane};
 use proto::link::ArbitrationConfig;
 
@@ -21,6 +22,8 @@ pub(super) const LINEAR_BLOCK: usize = 64;
 const MULTICAST_BLOCK: usize = 32;
 /// Ports of one mask of the multicast table.
 const MASK: usize = 16;
+/// What ports can check: P_Keys in and out, not whether packets are raw.
+const ENFORCEMENT: usize = 0b1100;
 /// An output that does not exist.
 const NOWHERE: u8 = 255;
 /// The first multicast LID.
@@ -46,7 +49,8 @@ impl SwitchTables {
         let caps = [
             (switch_info::LINEAR_FDB_CAP, LINEAR_CAP),
             (switch_info::MULTICAST_FDB_CAP, MULTICAST_CAP),
-            (switch_info::PARTITION_ENFORCEMENT_CAP, 32),
+            (switch_info::PARTITION_ENFORCEMENT_CAP, partitions::ENTRIES),
+            (switch_info::ENFORCEMENT, ENFORCEMENT),
             (switch_info::DEFAULT_PORT, usize::from(NOWHERE)),
             (switch_info::DEFAULT_MULTICAST_PRIMARY, usize::from(NOWHERE)),
             (switch_info::DEFAULT_MULTICAST_NOT_PRIMARY, usize::from(NOWHERE)),

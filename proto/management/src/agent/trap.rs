@@ -5,6 +5,7 @@
 use super::NodeKind;
 use crate::attribute::subnet::notice;
 use crate::datagram::{self, Datagram, TRANSACTION, method};
+use crate::partitions::BadPartition;
 use proto::ids::Lid;
 use proto::units::{Duration, Instant};
 
@@ -53,12 +54,44 @@ pub(super) fn capability_mask_change(lid: Lid, kind: NodeKind, mask: u32) -> Not
 /// Trap 256: a datagram came with a wrong M_Key.
 pub(super) fn bad_key(lid: Lid, kind: NodeKind, datagram: &Datagram) -> Notice {
     let mut notice = generic(kind, lid, SECURITY, 256);
-    put(&mut notice, 10, &lid.get().to_be_bytes());
-    put(&mut notice, 18, &[datagram.method()]);
-    put(&mut notice, 20, &datagram.attribute().to_be_bytes());
-    put(&mut notice, 22, &datagram.modifier().to_be_bytes());
-    put(&mut notice, 26, &datagram.get(&datagram::M_KEY).to_be_bytes());
+    put(&mut notice, 12, &lid.get().to_be_bytes());
+    put(&mut notice, 16, &[datagram.method()]);
+    put(&mut notice, 18, &datagram.attribute().to_be_bytes());
+    put(&mut notice, 20, &datagram.modifier().to_be_bytes());
+    put(&mut notice, 24, &datagram.get(&datagram::M_KEY).to_be_bytes());
     notice
+}
+
+/// Trap 257: an end port received a packet with a bad P_Key.
+pub(super) fn bad_partition(lid: Lid, kind: NodeKind, packet: &BadPartition) -> Notice {
+    let mut notice = generic(kind, lid, SECURITY, 257);
+    put(&mut notice, 12, &packet.source.get().to_be_bytes());
+    put(&mut notice, 14, &packet.destination.get().to_be_bytes());
+    put(&mut notice, 16, &u32::from(packet.key).to_be_bytes());
+    put_pairs(&mut notice, 20, packet);
+    notice
+}
+
+/// Trap 259: a switch dropped a packet with a bad P_Key at `port`.
+pub(super) fn bad_partition_at_switch(lid: Lid, port: u8, packet: &BadPartition) -> Notice {
+    // Both LIDs, P_Key, service level and receiver are valid, the sender's queue pair if there is one. No GID is.
+    let valid: u16 = if packet.source_pair.is_some() { 0xfc00 } else { 0xf400 };
+    let mut notice = generic(NodeKind::Switch, lid, SECURITY, 259);
+    put(&mut notice, 10, &valid.to_be_bytes());
+    put(&mut notice, 12, &packet.source.get().to_be_bytes());
+    put(&mut notice, 14, &packet.destination.get().to_be_bytes());
+    put(&mut notice, 16, &packet.key.to_be_bytes());
+    put_pairs(&mut notice, 18, packet);
+    put(&mut notice, 58, &lid.get().to_be_bytes());
+    put(&mut notice, 60, &[port]);
+    notice
+}
+
+/// Service level and queue pairs, four octets each for sender and receiver.
+fn put_pairs(notice: &mut Notice, octet: usize, packet: &BadPartition) {
+    let sender = packet.source_pair.map_or(0, |pair| pair.get());
+    put(notice, octet, &(u32::from(packet.level.get()) << 28 | sender).to_be_bytes());
+    put(notice, octet + 4, &packet.pair.get().to_be_bytes());
 }
 
 /// The least time between two sendings of a notice. Source: IBTA Vol 1, 14.2.5.6 (SubnetTimeOut).
@@ -71,6 +104,15 @@ struct Waiting {
     notice: Notice,
     transaction: u64,
     due: Instant,
+    /// The manager has received it. A notice of a violation then still keeps the next one from being sent before `due`.
+    is_repressed: bool,
+}
+
+impl Waiting {
+    /// Violations come as often as packets do, so their notices keep their distance. Others are urgent.
+    fn is_of_violation(&self) -> bool {
+        notice::TYPE.get(&self.notice) == SECURITY
+    }
 }
 
 /// The notices of one node.
@@ -81,20 +123,24 @@ pub(super) struct Traps {
 }
 
 impl Traps {
-    /// Has `notice` sent from `now` on.
+    /// Has `notice` sent from `now` on, or when the distance to the one before it permits.
     pub(super) fn raise(&mut self, notice: Notice, now: Instant) {
         let number = notice::TRAP.get(&notice);
-        self.waiting.retain(|other| notice::TRAP.get(&other.notice) != number);
-        if self.waiting.len() < WAITING_MAX {
-            self.transactions += 1;
-            let transaction = self.transactions;
-            self.waiting.push(Waiting { notice, transaction, due: now });
+        let is_same = |other: &Waiting| notice::TRAP.get(&other.notice) == number;
+        let before = self.waiting.iter().position(is_same).map(|at| self.waiting.remove(at));
+        if before.is_none() && self.waiting.len() >= WAITING_MAX {
+            return;
         }
+        let due = before.filter(Waiting::is_of_violation).map_or(now, |before| before.due.max(now));
+        self.transactions += 1;
+        let transaction = self.transactions;
+        self.waiting.push(Waiting { notice, transaction, due, is_repressed: false });
     }
 
     /// The notice that is due at `now`; it comes again after `repeat`.
     pub(super) fn poll(&mut self, repeat: Duration, now: Instant) -> Option<Datagram> {
-        let next = self.waiting.iter_mut().find(|waiting| waiting.due <= now)?;
+        let is_due = |waiting: &&mut Waiting| !waiting.is_repressed && waiting.due <= now;
+        let next = self.waiting.iter_mut().find(is_due)?;
         next.due = now + repeat;
         let (class, number) = (datagram::SUBNET_LID_ROUTED, notice::ATTRIBUTE.id);
         let mut datagram = Datagram::request(class, method::TRAP, number, 0, next.transaction);
@@ -107,12 +153,16 @@ impl Traps {
         let transaction = datagram.get(&TRANSACTION);
         if datagram.attribute() == notice::ATTRIBUTE.id {
             // The upper half of the transaction belongs to the software of the manager's node.
-            self.waiting.retain(|waiting| waiting.transaction as u32 != transaction as u32);
+            let is_its = |waiting: &Waiting| waiting.transaction as u32 == transaction as u32;
+            self.waiting.retain(|waiting| !is_its(waiting) || waiting.is_of_violation());
+            let it = self.waiting.iter_mut().find(|waiting| is_its(waiting));
+            it.into_iter().for_each(|waiting| waiting.is_repressed = true);
         }
     }
 
     /// When a notice is due.
     pub(super) fn poll_timeout(&self) -> Instant {
-        self.waiting.iter().map(|waiting| waiting.due).min().unwrap_or(Instant::NEVER)
+        let sent = self.waiting.iter().filter(|waiting| !waiting.is_repressed);
+        sent.map(|waiting| waiting.due).min().unwrap_or(Instant::NEVER)
     }
 }

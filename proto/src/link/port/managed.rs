@@ -1,12 +1,14 @@
 //! What management reads and changes at a port: its state, its arbitration, its traffic.
 
 use super::LinkPort;
-use crate::frame::FrameHeaders;
+use crate::frame::{Frame, FrameHeaders, FrameKind};
+use crate::ids::VirtualLane;
 use crate::link::config::{ArbitrationConfig, Selection};
 use crate::link::credit::{LinkState, Observation};
 use crate::link::flow_control::FlowControl;
 use crate::units::{Bytes, Instant};
 use crate::wire::ethernet::Pfc;
+use crate::wire::infiniband::LrhView;
 
 /// Packets and their octets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,12 +47,73 @@ impl Traffic {
     }
 }
 
+/// The packets of one service level, without VL15.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LevelTraffic {
+    /// Sent.
+    pub sent: PacketCount,
+    /// Received, and good.
+    pub received: PacketCount,
+    /// Received with FECN.
+    pub fecn: u64,
+    /// Received with BECN.
+    pub becn: u64,
+}
+
+/// What a managed port counts beside its [`Traffic`]. Source: IBTA Vol 1, 16.1.4, and annex A10.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TrafficDetail {
+    /// By service level.
+    pub levels: [LevelTraffic; 16],
+    /// Multicast packets sent.
+    pub multicast_sent: u64,
+    /// Multicast packets received.
+    pub multicast_received: u64,
+    /// Link packets received.
+    pub link_received: u64,
+}
+
+impl TrafficDetail {
+    pub(super) fn receive(&mut self, headers: &FrameHeaders) {
+        self.multicast_received += u64::from(headers.multicast);
+        if headers.lane != VirtualLane::MANAGEMENT {
+            let level = &mut self.levels[headers.level.index()];
+            level.received.count(headers.size);
+            level.fecn += u64::from(headers.fecn);
+            level.becn += u64::from(headers.becn);
+        }
+    }
+
+    fn send(&mut self, lrh: &LrhView<&[u8]>, size: Bytes) {
+        self.multicast_sent += u64::from(lrh.dlid().is_multicast());
+        if lrh.virtual_lane() != VirtualLane::MANAGEMENT {
+            self.levels[lrh.service_level().index()].sent.count(size);
+        }
+    }
+}
+
 impl LinkPort {
     /// Permits the link to advance to `ceiling` and no further, as a subnet manager sets it. No effect on Ethernet.
     pub fn permit(&mut self, ceiling: LinkState, now: Instant) {
         if let FlowControl::Credit(credit) = &mut self.flow {
             credit.flow.permit(ceiling, now);
+            self.state.detail.get_or_insert_default();
         }
+    }
+
+    /// A managed port sends `frame`, which its owner has made for a grant.
+    pub fn note_sent(&mut self, frame: &Frame) {
+        if frame.kind == FrameKind::Infiniband
+            && let Some(detail) = &mut self.state.detail
+            && let Ok(lrh) = LrhView::new(&frame.octets[..])
+        {
+            detail.send(&lrh, frame.line_size());
+        }
+    }
+
+    /// What a managed port counts beside [`LinkPort::traffic`].
+    pub fn detail(&self) -> Option<&TrafficDetail> {
+        self.state.detail.as_deref()
     }
 
     /// What the link does; `None` unless [`LinkPort::permit`] was called.

@@ -4,7 +4,7 @@ use crate::counters::{Condition, DropReason, Drops, Gauge, LaneCounters};
 use crate::events::{DeviceEvent, EventKind, EventLog, HoldCause};
 use crate::frame::{FrameClass, FrameHeaders};
 use crate::ids::{PortNumber, VirtualLane};
-use crate::link::port::managed::Traffic;
+use crate::link::port::managed::{Traffic, TrafficDetail};
 use crate::link::serializer::Serializer;
 use crate::units::{Bytes, Instant};
 
@@ -26,6 +26,8 @@ pub(super) struct PortState {
     /// Flow-control frames sent.
     pub(super) link_local: u64,
     pub(super) traffic: Traffic,
+    /// Only under a subnet manager.
+    pub(super) detail: Option<Box<TrafficDetail>>,
 }
 
 /// Counters of one data lane.
@@ -63,6 +65,14 @@ impl PortState {
         match self.lanes.get_mut(lane.index()) {
             Some(state) => &mut state.counters,
             None => self.management.get_or_insert_default(),
+        }
+    }
+
+    /// Counts a good packet of any lane, as performance management does.
+    pub(super) fn count_traffic(&mut self, headers: &FrameHeaders) {
+        self.traffic.receive(headers);
+        if let Some(detail) = &mut self.detail {
+            detail.receive(headers);
         }
     }
 

@@ -1,11 +1,11 @@
 //! Routing engines of OpenSM, each on a fabric it is for: data between all pairs pass the cables that ibtracert prints,
 //! and perfquery counts what the devices have counted.
 
-use super::oracle::{Port, field, traced};
+use super::oracle::{Port, field, hex_after, traced};
 use super::{Managed, has_packages};
 use crate::laboratory::{alone, eventually, pause};
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::fs;
 
@@ -25,6 +25,10 @@ struct Row {
     trunks: &'static [(usize, usize)],
     /// Switches that the engine needs as roots.
     roots: &'static [usize],
+    /// Further options of OpenSM.
+    options: &'static [&'static str],
+    /// Lanes that carry data.
+    lanes: usize,
 }
 
 const ROWS: [Row; 5] = [
@@ -35,6 +39,8 @@ const ROWS: [Row; 5] = [
         nics: &[0, 0, 1, 1],
         trunks: &[(0, 1), (0, 1)],
         roots: &[],
+        options: &[],
+        lanes: 1,
     },
     // A ring has a cycle that up/down routes never close.
     Row {
@@ -43,6 +49,8 @@ const ROWS: [Row; 5] = [
         nics: &[0, 1, 2, 3, 4],
         trunks: &[(0, 1), (1, 2), (2, 3), (3, 4), (4, 0)],
         roots: &[0],
+        options: &[],
+        lanes: 1,
     },
     // Four leaves below two spines.
     Row {
@@ -51,6 +59,8 @@ const ROWS: [Row; 5] = [
         nics: &[0, 0, 1, 1, 2, 2, 3, 3],
         trunks: &[(0, 4), (0, 5), (1, 4), (1, 5), (2, 4), (2, 5), (3, 4), (3, 5)],
         roots: &[],
+        options: &[],
+        lanes: 1,
     },
     // A mesh of three by three; the cables of each row come before those of the columns.
     Row {
@@ -72,6 +82,8 @@ const ROWS: [Row; 5] = [
             (5, 8),
         ],
         roots: &[],
+        options: &[],
+        lanes: 1,
     },
     // Shortest routes in a ring need two layers of lanes.
     Row {
@@ -80,6 +92,8 @@ const ROWS: [Row; 5] = [
         nics: &[0, 1, 2, 3, 4],
         trunks: &[(0, 1), (1, 2), (2, 3), (3, 4), (4, 0)],
         roots: &[],
+        options: &["-Q"],
+        lanes: 2,
     },
 ];
 
@@ -115,10 +129,14 @@ impl Row {
     }
 }
 
+/// An output and a lane of it.
+type Output = (Port, u8);
+
 /// What the devices have counted.
+#[derive(Default)]
 struct Counted {
-    /// Data frames by output.
-    data: BTreeMap<Port, u64>,
+    /// Data frames by output and lane.
+    data: BTreeMap<Output, u64>,
     /// Data frames by LIDs of sender and receiver.
     flows: BTreeMap<(u64, u64), u64>,
 }
@@ -131,11 +149,13 @@ fn counted(lab: &Managed) -> Counted {
     for node in list(&shown, "nodes") {
         let guid = lab.oracle.node(node["node"].as_str().expect("a name")).guid;
         for (index, port) in list(&node, "ports").iter().enumerate() {
-            let lanes = list(port, "lanes");
-            let sum = |of: &str| lanes.iter().map(|lane| number(lane, of)).sum::<u64>();
-            let (frames, octets) = (sum("tx_frames"), sum("tx_bytes"));
-            let of_data = (octets - frames * DATAGRAM) / (FRAME - DATAGRAM);
-            data.insert((guid, index as u8 + 1), of_data);
+            for lane in list(port, "lanes") {
+                let (frames, octets) = (number(&lane, "tx_frames"), number(&lane, "tx_bytes"));
+                let of_data = (octets - frames * DATAGRAM) / (FRAME - DATAGRAM);
+                if of_data > 0 {
+                    data.insert(((guid, index as u8 + 1), number(&lane, "tc") as u8), of_data);
+                }
+            }
         }
         for flow in list(&node, "flows") {
             let ends = (number(&flow, "source"), number(&flow, "destination"));
@@ -158,12 +178,19 @@ fn outputs(lab: &Managed, from: u64, to: u64) -> Vec<Port> {
     traced(&said).into_iter().map(next).collect()
 }
 
-/// Data frames by output, if every flow passes where ibtracert goes.
-fn expected(lab: &Managed, flows: &BTreeMap<(u64, u64), u64>) -> BTreeMap<Port, u64> {
+/// The service level of the path from one LID to another. OpenSM maps it to the lane of the same number.
+fn level(lab: &Managed, from: u64, to: u64) -> u8 {
+    let said = lab.good(&["saquery", "--src-to-dst", &format!("{from}:{to}")]);
+    hex_after(&said, "\tsl......................").expect("a service level") as u8
+}
+
+/// Data frames by output, if every flow passes where ibtracert goes, on the lane of its path record.
+fn expected(lab: &Managed, row: &Row, flows: &BTreeMap<(u64, u64), u64>) -> BTreeMap<Output, u64> {
     let mut by_output = BTreeMap::new();
     for ((from, to), frames) in flows {
+        let lane = if row.lanes > 1 { level(lab, *from, *to) } else { 0 };
         for output in outputs(lab, *from, *to) {
-            *by_output.entry(output).or_default() += frames;
+            *by_output.entry((output, lane)).or_default() += frames;
         }
     }
     by_output
@@ -183,49 +210,67 @@ fn data_of(lab: &Managed, lid: u16, port: u8) -> [u64; 2] {
     })
 }
 
+/// Lets every pair send more than `before`, and then all that was posted.
+fn send(lab: &Managed, row: &Row, pairs: usize, before: &Counted) -> Counted {
+    lab.place.good(&["traffic", "start"]);
+    let all = || {
+        let flows = since(&counted(lab).flows, &before.flows);
+        flows.len() == pairs
+    };
+    assert!(eventually(60.0, all), "{}: {:?}", row.engine, counted(lab).flows);
+    lab.place.good(&["traffic", "stop"]);
+    // What was posted before the stop is sent, or withdrawn.
+    let mut seen = counted(lab);
+    let is_quiet = || {
+        pause(1.0);
+        let before = std::mem::replace(&mut seen, counted(lab));
+        seen.data == before.data
+    };
+    assert!(eventually(30.0, is_quiet), "{}: data do not end", row.engine);
+    seen
+}
+
+/// What was counted after `before`, without zeros.
+fn since<K: Copy + Ord>(after: &BTreeMap<K, u64>, before: &BTreeMap<K, u64>) -> BTreeMap<K, u64> {
+    let more = after.iter().map(|(key, frames)| (*key, frames - before.get(key).unwrap_or(&0)));
+    more.filter(|(_, frames)| *frames > 0).collect()
+}
+
 fn try_engine(row: &Row) {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("engine.toml");
     fs::write(&file, row.text()).expect("a file");
     let lab = Managed::up(file.to_str().expect("a path"), &[]);
     lab.place.good(&["traffic", "stop"]);
-    let log = folder.path().join("opensm.log").display().to_string();
     let roots = folder.path().join("roots");
     let guid = |switch: &usize| format!("0x{:016x}\n", lab.oracle.node(&format!("s{switch}")).guid);
     fs::write(&roots, row.roots.iter().map(guid).collect::<String>()).expect("a file");
     let roots = roots.display().to_string();
     let given: &[&str] = if row.roots.is_empty() { &[] } else { &["-a", &roots] };
-    lab.good(&[&["opensm", "-o", "-R", row.engine, "-f", &log], given].concat());
-    let said = fs::read_to_string(&log).expect("a log");
-    let is_used = said.contains(&format!("{} tables configured on all switches", row.engine));
-    assert!(is_used && said.contains("SUBNET UP"), "{}: {said}", row.engine);
-    lab.place.good(&["traffic", "start"]);
+    let manager = lab.start_manager_with("h0", &[&["-R", row.engine], given, row.options].concat());
+    let is_used = format!("{} tables configured on all switches", row.engine);
+    let is_up = || manager.said("SUBNET UP");
+    assert!(eventually(30.0, is_up) && manager.said(&is_used), "{}", manager.text());
     let pairs = row.nics.len() * (row.nics.len() - 1);
-    let all = || counted(&lab).flows.values().filter(|frames| **frames > 0).count() == pairs;
-    assert!(eventually(60.0, all), "{}: {:?}", row.engine, counted(&lab).flows);
-    lab.place.good(&["traffic", "stop"]);
-    // What was posted before the stop is sent, or withdrawn.
-    let mut seen = counted(&lab);
-    let is_quiet = || {
-        pause(1.0);
-        let before = std::mem::replace(&mut seen, counted(&lab));
-        seen.data == before.data
-    };
-    assert!(eventually(30.0, is_quiet), "{}: data do not end", row.engine);
-    let expected = expected(&lab, &seen.flows);
-    let data = seen.data;
-    let passed = data.iter().filter(|(_, frames)| **frames > 0);
-    let passed: BTreeMap<Port, u64> = passed.map(|(port, frames)| (*port, *frames)).collect();
-    assert_eq!(passed, expected, "{}", row.engine);
+    // The first packet of a pair may leave before its path is known.
+    let first = send(&lab, row, pairs, &Counted::default());
+    let last = send(&lab, row, pairs, &first);
+    let (data, flows) = (since(&last.data, &first.data), since(&last.flows, &first.flows));
+    assert_eq!(data, expected(&lab, row, &flows), "{}", row.engine);
+    let lanes: BTreeSet<u8> = data.keys().map(|(_, lane)| *lane).collect();
+    assert_eq!(lanes.len(), row.lanes, "{}: {data:?}", row.engine);
+    let of_port = |port: Port| (0..4).filter_map(|lane| last.data.get(&(port, lane))).sum::<u64>();
     for node in &lab.oracle.nodes {
         for port in 1..=node.ports {
             let at = (node.guid, port);
-            let expected = [data[&at], data[&lab.oracle.far(at)]];
+            let expected = [of_port(at), of_port(lab.oracle.far(at))];
             assert_eq!(data_of(&lab, node.lid, port), expected, "{}: {at:x?}", row.engine);
         }
     }
-    let frames: u64 = seen.flows.values().sum();
-    eprintln!("{}: {pairs} pairs, {frames} frames by {} outputs", row.engine, expected.len());
+    let frames: u64 = flows.values().sum();
+    let outputs = data.keys().map(|(port, _)| *port).collect::<BTreeSet<_>>().len();
+    eprintln!("{}: {pairs} pairs, {frames} frames by {outputs} outputs on lanes {lanes:?}", row.engine);
+    drop(manager);
     lab.place.down("m");
     lab.place.assert_empty();
 }

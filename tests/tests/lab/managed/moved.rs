@@ -24,7 +24,7 @@ fn nodes(lab: &Managed) -> Vec<Value> {
 }
 
 /// Messages of the flow that are complete. Flows have the LIDs of the plan.
-fn completed(lab: &Managed, from: &str, to: &str) -> u64 {
+pub fn completed(lab: &Managed, from: &str, to: &str) -> u64 {
     let lid = u64::from(lab.oracle.node(to).lid);
     let nodes = nodes(lab);
     let node = nodes.iter().find(|node| node["node"] == from).expect("the sender");

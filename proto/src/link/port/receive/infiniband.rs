@@ -36,6 +36,9 @@ pub(super) fn receive_control(
         return Err((DropReason::LinkPacket, packet.virtual_lane));
     }
     state.lanes[packet.virtual_lane.index()].counters.ctl_rx += 1;
+    if let Some(detail) = &mut state.detail {
+        detail.link_received += 1;
+    }
     Ok(Arrival::Control)
 }
 
@@ -76,7 +79,7 @@ pub(super) fn receive_packet(
     }
     if is_management {
         state.counters_mut(lane).ctl_rx += 1;
-        state.traffic.receive(&headers);
+        state.count_traffic(&headers);
         return Ok(Arrival::Packet(headers));
     }
     if credit.flow.state() == LinkState::Initialize {
@@ -88,6 +91,6 @@ pub(super) fn receive_packet(
     state.lanes[lane.index()].in_queue.set(credit.flow.in_use(lane).get(), now);
     credit.flow.on_data(now);
     state.count_received(&headers);
-    state.traffic.receive(&headers);
+    state.count_traffic(&headers);
     Ok(Arrival::Packet(headers))
 }

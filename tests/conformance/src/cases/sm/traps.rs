@@ -131,7 +131,8 @@ impl Watch {
         let fields = [notice::GENERIC, notice::PRODUCER, notice::ISSUER_LID];
         let found = fields.map(|field| field.get(data));
         same("generic, producer and issuer", found, [1, producer, own])?;
-        let lid = notice::DETAILS.at(0, data) << 8 | notice::DETAILS.at(1, data);
+        let at = if number == BAD_KEY { 2 } else { 0 };
+        let lid = notice::DETAILS.at(at, data) << 8 | notice::DETAILS.at(at + 1, data);
         same("the LID in its details", lid, own)?;
         Ok(format!("{}: trap {number}", node.daemon()))
     }
