@@ -16,7 +16,7 @@ use ::management::partitions::BadPartition;
 use ::management::resolver::Resolver;
 use ::management::{Agents, Change, Datagram, Management, NodeKind, Verdict, packet};
 use proto::congestion::{Roles, SchemeConfig};
-use proto::counters::{DropReason, PortReading};
+use proto::counters::DropReason;
 use proto::device::ManagementDatagram;
 use proto::frame::{Frame, FrameClass, FrameHeaders, FrameKind};
 use proto::ids::{QueuePairNumber, ServiceLevel, VirtualLane};
@@ -180,20 +180,18 @@ impl Beside for Managed {
 }
 
 /// The totals of the port, as performance management counts them.
-fn totals(port: &mut LinkPort, now: Instant) -> Totals {
-    let mut reading = PortReading::default();
-    port.read(now, &mut reading);
-    Totals::of(&reading, port.traffic(), port.rate())
+fn totals(port: &mut LinkPort, adapter: &ChannelAdapter, now: Instant) -> Totals {
+    Totals::read(port, now).with_congested(adapter.congested(), port.rate())
 }
 
 impl Nic {
     /// Handles a frame that [`Managed::claims`].
     pub(super) fn manage(&mut self, mut frame: Frame, headers: &FrameHeaders, now: Instant) {
-        let Nic { managed, port, .. } = self;
+        let Nic { managed, port, adapter, .. } = self;
         let Some(managed) = managed else { return };
         frame.materialise();
         let number = port.number();
-        let read = &mut |_| totals(port, now);
+        let read = &mut |_| totals(port, adapter, now);
         let verdict = managed.endpoint.receive(&mut frame.octets, number, read, now);
         let dropped = match verdict {
             Verdict::Taken => {
@@ -279,7 +277,7 @@ impl Nic {
         let Nic { managed, port, adapter, .. } = self;
         let Some(managed) = managed else { return };
         while let Some(message) = managed.poll_resolver(adapter, now) {
-            managed.endpoint.send(message, &mut |_| totals(port, now), now);
+            managed.endpoint.send(message, &mut |_| totals(port, adapter, now), now);
         }
     }
 
@@ -292,9 +290,9 @@ impl Nic {
     /// Sends a datagram of the program beside this NIC.
     pub(super) fn send_for_client(&mut self, datagram: ManagementDatagram, now: Instant) -> bool {
         self.advance_to(now);
-        let Nic { managed, port, .. } = self;
+        let Nic { managed, port, adapter, .. } = self;
         let Some(managed) = managed else { return false };
-        managed.endpoint.send(datagram, &mut |_| totals(port, now), now);
+        managed.endpoint.send(datagram, &mut |_| totals(port, adapter, now), now);
         self.after_management(now);
         true
     }

@@ -55,6 +55,8 @@ pub struct ChannelAdapter {
     /// Messages posted so far, and round robin turns so far. Both serve as keys of the scheduler.
     pub(super) posted: u64,
     pub(super) round_robin_turns: u64,
+    /// When the last bit of the latest frame leaves.
+    pub(super) line_free: Instant,
     /// Queue pairs that need a connection to a foreign host.
     pub(super) to_connect: VecDeque<u32>,
 }
@@ -93,6 +95,7 @@ impl ChannelAdapter {
             held: 0,
             posted: 0,
             round_robin_turns: 0,
+            line_free: Instant::ZERO,
             to_connect: VecDeque::new(),
             scheme,
             wire,
@@ -242,6 +245,11 @@ impl ChannelAdapter {
     /// The peers of all queue pairs but the `first` ones, by their LIDs of the plan, in the order of creation.
     pub fn peers_from(&self, first: usize) -> impl ExactSizeIterator<Item = Lid> + '_ {
         self.queue_pairs[first..].iter().map(|pair| pair.peer)
+    }
+
+    /// Picoseconds, by lane, in which the line was free and the next packet waited only for its reaction point.
+    pub fn congested(&self) -> impl Iterator<Item = u64> + '_ {
+        self.lanes.iter().map(|lane| lane.congested.as_ps())
     }
 
     /// The scheme that the configuration names.

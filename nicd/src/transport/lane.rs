@@ -6,7 +6,7 @@ use crate::wire::WireFormat;
 use proto::counters::Gauge;
 use proto::frame::FrameClass;
 use proto::link::port::Head;
-use proto::units::Instant;
+use proto::units::{Duration, Instant};
 use proto::wire::infiniband::Aeth;
 use std::collections::VecDeque;
 
@@ -19,6 +19,8 @@ pub struct Lane {
     pub source_queue: Gauge,
     /// Notifications sent: CNPs, and acknowledgements with BECN.
     pub notes_tx: u64,
+    /// Time in which the line was free and the next packet waited for nothing but its reaction point.
+    pub congested: Duration,
 }
 
 impl Lane {

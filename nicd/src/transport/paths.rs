@@ -42,14 +42,25 @@ impl ChannelAdapter {
         self.config.management.is_some() && self.wire.path(peer).is_none()
     }
 
-    /// A packet came from a peer to which no path is known: what is sent to it takes the same way back, until the subnet
-    /// administration answers.
-    pub(super) fn learn_path(&mut self, peer: Lid, headers: &FrameHeaders, key: u16, now: Instant) {
+    /// A packet of `class` came from a peer to which no path is known: what is sent to it takes the same way back, until
+    /// the subnet administration answers.
+    pub(super) fn learn_path(
+        &mut self,
+        (class, peer): (u8, Lid),
+        headers: &FrameHeaders,
+        key: u16,
+        now: Instant,
+    ) {
         if !self.awaits_path(peer) {
             return;
         }
-        if let (Address::Lid(lid), Some(key)) = (headers.source, self.wire.matching_key(key)) {
-            self.set_path(peer, PathRecord { lid, level: headers.level, key }, now);
+        let ends = (headers.source, headers.destination);
+        let key = self.wire.matching_key(key);
+        if let ((Address::Lid(lid), Address::Lid(source)), Some(key)) = (ends, key) {
+            // Packets of a class with a level of its own do not show that of the path.
+            let own = self.config.classes[usize::from(class)].service_level;
+            let level = if own.get() == 0 { headers.level } else { ServiceLevel::default() };
+            self.set_path(peer, PathRecord { lid, source, level, key }, now);
         }
     }
 

@@ -109,7 +109,8 @@ impl ChannelAdapter {
     ) -> Outcome {
         let packet = self.admit(packet, received);
         let packet = packet.map_err(|reason| self.count_refused(received.headers, reason))?;
-        self.learn_path(packet.peer, received.headers, packet.bth.partition_key, now);
+        let sender = (packet.class, packet.peer);
+        self.learn_path(sender, received.headers, packet.bth.partition_key, now);
         match packet.row.operation {
             Operation::Congestion => self.on_notification_packet(&packet, now),
             Operation::Acknowledge => self.on_acknowledgement(&packet, now),

@@ -175,6 +175,15 @@ impl Scheduler {
         Some(NextSender { queue_pair: first.index, key: first.key, permitted_since })
     }
 
+    /// Since when the group of `queue_pair`, which may send, is permitted to.
+    pub fn permitted_since(&self, queue_pair: u32) -> Instant {
+        let group = self.members[queue_pair as usize].group;
+        match self.groups[group as usize].permission {
+            Permission::At(at) => at,
+            Permission::Stopped => Instant::ZERO,
+        }
+    }
+
     /// Whether no member of `group` has a frame to send.
     pub fn is_idle(&mut self, group: u32) -> bool {
         self.first_member(group).is_none()

@@ -103,12 +103,17 @@ impl ChannelAdapter {
     /// Builds the granted frame.
     pub fn transmit(&mut self, grant: Grant<Offer>) -> Departure {
         self.balance.injected += 1;
+        let line_free = std::mem::replace(&mut self.line_free, grant.end);
         let frame = match &grant.offer {
             Offer::Control(control) => {
                 self.lanes[grant.lane.index()].control.pop_front();
                 self.make_control(control, grant.start)
             }
             Offer::Data { queue_pair, packet } => {
+                let pair = &self.queue_pairs[*queue_pair as usize];
+                let could = line_free.max(packet.message.posted).max(pair.ready_since);
+                let held = self.scheduler.permitted_since(*queue_pair).since(could);
+                self.lanes[grant.lane.index()].congested += held;
                 self.make_data(*queue_pair, packet, grant.start, grant.end)
             }
         };

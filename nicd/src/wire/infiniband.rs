@@ -26,6 +26,10 @@ pub(super) struct ManagedAddresses {
 }
 
 impl ManagedAddresses {
+    fn owns(&self, lid: Lid) -> bool {
+        lid.get() >> self.mask_bits == self.own.get() >> self.mask_bits
+    }
+
     fn path(&self, planned: Lid) -> Option<&PathRecord> {
         self.paths.get(usize::from(planned.get()))?.as_ref()
     }
@@ -135,7 +139,9 @@ impl InfinibandFormat {
             let path = managed.path(packet.to);
             bth.partition_key = path.map_or(managed.partitions.first(), |path| path.key);
             dlid = path.map_or(dlid, |path| path.lid);
-            slid = managed.own;
+            // The path bits of a LID that the port had before do not count.
+            let source = path.map(|path| path.source).filter(|source| managed.owns(*source));
+            slid = source.unwrap_or(managed.own);
         }
         PacketBuilder {
             virtual_lane: packet.lane,

@@ -6,7 +6,7 @@
 //! | agent | files |
 //! |---|---|
 //! | SMA | [`subnet`], [`port_rules`], [`tables`], [`key`], [`partitions`], [`trap`] |
-//! | PMA | [`performance`] |
+//! | PMA | [`performance`], [`totals`] |
 //! | congestion control | [`congestion`] |
 //!
 //! Source: IBTA Vol 1, 13.4, 14.2, 16.1, A10.4.
@@ -19,6 +19,7 @@ pub mod port;
 mod port_rules;
 mod subnet;
 mod tables;
+mod totals;
 mod trap;
 
 use crate::attribute::subnet::port_info as fields;
@@ -229,7 +230,7 @@ impl Agents {
                 let read = &mut |port: PortNumber| {
                     totals(port).with_state(&ports[usize::from(port.get())])
                 };
-                self.performance.receive(datagram, links, read)
+                self.performance.receive(datagram, (self.kind, links), read)
             }
             datagram::CONGESTION => {
                 let outcome = self.congestion.receive(datagram, self.kind, now);

@@ -23,6 +23,7 @@ const PATH_RECORD: u16 = 0x0035;
 const DGID: Range<usize> = 8..24;
 const SGID: Range<usize> = 24..40;
 const DLID: Range<usize> = 40..42;
+const SLID: Range<usize> = 42..44;
 const P_KEY: Range<usize> = 50..52;
 /// The low four bits are the service level.
 const LEVEL: usize = 53;
@@ -40,8 +41,10 @@ const OPEN_MAX: usize = 16;
 /// What a path record says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathRecord {
-    /// LID of the peer.
+    /// LID of the peer: with an LMC one of several, by which the packets take one of several ways.
     pub lid: Lid,
+    /// LID of the sender, the same.
+    pub source: Lid,
     /// Service level of packets to the peer.
     pub level: ServiceLevel,
     /// Their P_Key.
@@ -81,7 +84,13 @@ impl Resolver {
     /// That of the adapter with planned LID `own` and node GUID `guid`.
     pub fn new(own: Lid, guid: u64) -> Resolver {
         let first_guid = guid.wrapping_add(1).wrapping_sub(u64::from(own.get()) << 8);
-        Resolver { first_guid, own, paths: BTreeMap::new(), next: Instant::NEVER, unknown: Vec::new() }
+        Resolver {
+            first_guid,
+            own,
+            paths: BTreeMap::new(),
+            next: Instant::NEVER,
+            unknown: Vec::new(),
+        }
     }
 
     fn guid(&self, planned: Lid) -> u64 {
@@ -159,7 +168,8 @@ impl Resolver {
         let planned = Lid::new(datagram.get(&TRANSACTION) as u16);
         let data = datagram.data();
         let number = |at: Range<usize>| u16::from_be_bytes([data[at.start], data[at.start + 1]]);
-        let (lid, key) = (Lid::new(number(DLID)), number(P_KEY));
+        let [lid, source] = [DLID, SLID].map(|at| Lid::new(number(at)));
+        let key = number(P_KEY);
         let level = ServiceLevel::truncate(data[LEVEL]);
         let guid = self.guid(planned).to_be_bytes();
         let is_good = datagram.status() == 0
@@ -172,7 +182,7 @@ impl Resolver {
         let path = self.paths.get_mut(&planned).filter(|_| is_good);
         let found = path.map(|path| {
             path.due = Instant::NEVER;
-            (planned, PathRecord { lid, level, key })
+            (planned, PathRecord { lid, source, level, key })
         });
         self.schedule();
         (found, acknowledgement)
@@ -202,6 +212,7 @@ mod tests {
         let mut answer = request.clone();
         answer.answer(0);
         answer.data_mut()[DLID].copy_from_slice(&lid.to_be_bytes());
+        answer.data_mut()[SLID].copy_from_slice(&9u16.to_be_bytes());
         answer.data_mut()[P_KEY].copy_from_slice(&0x8005u16.to_be_bytes());
         answer.data_mut()[LEVEL] = 0x13;
         answer
@@ -230,7 +241,7 @@ mod tests {
         let answer = answer(&request, 70);
         assert!(is_own(&answer) && !is_own(&request));
         let level = ServiceLevel::truncate(3);
-        let path = PathRecord { lid: Lid::new(70), level, key: 0x8005 };
+        let path = PathRecord { lid: Lid::new(70), source: Lid::new(9), level, key: 0x8005 };
         assert_eq!(resolver.receive(&answer), (Some((Lid::new(7), path)), None));
         assert_eq!(resolver.poll_timeout(), Instant::NEVER);
         resolver.want(Lid::new(7));

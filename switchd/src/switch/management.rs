@@ -17,19 +17,11 @@ use management::endpoint::Outgoing;
 use management::partitions::BadPartition;
 use management::{Change, Verdict, Way, packet};
 use proto::congestion::SchemeConfig;
-use proto::counters::{DropReason, PortReading};
+use proto::counters::DropReason;
 use proto::device::ManagementDatagram;
 use proto::frame::{Frame, FrameKind};
 use proto::ids::{Address, Lid, PortNumber, VirtualLane};
-use proto::link::port::LinkPort;
 use proto::units::Instant;
-
-/// The totals of a port, as performance management counts them.
-fn totals(port: &mut LinkPort, now: Instant) -> Totals {
-    let mut reading = PortReading::default();
-    port.read(now, &mut reading);
-    Totals::of(&reading, port.traffic(), port.rate())
-}
 
 impl Switch {
     /// Whether a packet is for the management of this switch.
@@ -51,7 +43,7 @@ impl Switch {
         let verdict = managed.receive(
             &mut packet.frame.octets,
             input,
-            &mut |port| totals(&mut ports[port.index()], now),
+            &mut |port| Totals::read(&mut ports[port.index()], now),
             now,
         );
         match verdict {
@@ -201,7 +193,7 @@ impl Switch {
     pub(super) fn send_for_client(&mut self, datagram: ManagementDatagram, now: Instant) -> bool {
         let Switch { managed, ports, .. } = self;
         let Some(managed) = managed else { return false };
-        let read = &mut |port: PortNumber| totals(&mut ports[port.index()], now);
+        let read = &mut |port: PortNumber| Totals::read(&mut ports[port.index()], now);
         managed.send(datagram, read, now);
         self.after_management(now);
         true

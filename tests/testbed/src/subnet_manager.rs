@@ -17,7 +17,8 @@ pub use fabric::{Fabric, Node};
 
 use management::Datagram;
 use management::attribute::subnet::{
-    linear_forwarding, node_info, notice, p_key_table, port_info, sl_to_vl, switch_info, vl_arbitration,
+    linear_forwarding, node_info, notice, p_key_table, port_info, sl_to_vl, switch_info,
+    vl_arbitration,
 };
 use management::datagram::{HOP_COUNT, INITIAL_PATH, METHOD, SUBNET_DIRECTED, TRANSACTION, method};
 use proto::device::ManagementDatagram;
@@ -82,11 +83,13 @@ pub enum Phase {
 #[derive(Debug)]
 pub struct Manager {
     /// LIDs by node GUID; other nodes get free ones from 100 on.
-    lids: BTreeMap<u64, Lid>,
+    pub lids: BTreeMap<u64, Lid>,
     /// What the latest sweep has found.
     pub fabric: Fabric,
     /// What it does now.
     pub phase: Phase,
+    /// The LMC of every adapter. Their LIDs are multiples of its power of two.
+    pub lid_mask_bits: u8,
     /// When each sweep was done.
     pub done: Vec<Instant>,
     /// Answers to requests of the test, in order.
@@ -115,6 +118,7 @@ impl Manager {
             lids: lids.into_iter().collect(),
             fabric: Fabric::default(),
             phase: Phase::Done,
+            lid_mask_bits: 0,
             done: Vec::new(),
             answers: Vec::new(),
             traps: Vec::new(),
@@ -341,17 +345,18 @@ impl Manager {
 
     fn set_addresses(&mut self) {
         self.fabric.assign(&self.lids);
-        let manager = self.fabric.nodes[0].lid;
+        let (manager, bits) = (self.fabric.nodes[0].lid, self.lid_mask_bits);
         for node in self.fabric.nodes.clone() {
             let port = u32::from(!node.is_switch);
             self.request(&node.path, method::SET, 0x15, port, Purpose::Applied, |data| {
-                introduce(data, &node, manager);
+                introduce(data, &node, (manager, bits));
             });
         }
     }
 
     fn set_routes(&mut self) {
         let top = self.fabric.nodes.iter().map(|node| node.lid.get()).max().unwrap_or(0);
+        let top = top + (1 << self.lid_mask_bits) - 1;
         for (index, node) in self.fabric.nodes.clone().into_iter().enumerate() {
             if !node.is_switch {
                 continue;
@@ -360,7 +365,7 @@ impl Manager {
                 switch_info::LINEAR_FDB_TOP.set(data, top.into());
                 switch_info::PORT_STATE_CHANGE.set(data, 1);
             });
-            let table = self.fabric.routes(index);
+            let table = self.fabric.routes(index, self.lid_mask_bits);
             for block in 0..=top / 64 {
                 self.request(
                     &node.path,
@@ -381,11 +386,11 @@ impl Manager {
     }
 
     fn set_states(&mut self, state: u64) {
-        let manager = self.fabric.nodes[0].lid;
+        let (manager, bits) = (self.fabric.nodes[0].lid, self.lid_mask_bits);
         for node in self.fabric.nodes.clone() {
             for port in node.peers.keys().copied() {
                 self.request(&node.path, method::SET, 0x15, port.into(), Purpose::Tried, |data| {
-                    introduce(data, &node, manager);
+                    introduce(data, &node, (manager, bits));
                     port_info::PORT_STATE.set(data, state);
                 });
             }
@@ -394,8 +399,9 @@ impl Manager {
 }
 
 /// The fields of PortInfo that a manager writes to the port with the LID; others ignore them.
-fn introduce(data: &mut [u8], node: &Node, manager: Lid) {
+fn introduce(data: &mut [u8], node: &Node, (manager, bits): (Lid, u8)) {
     port_info::LID.set(data, node.lid.get().into());
+    port_info::LMC.set(data, if node.is_switch { 0 } else { bits.into() });
     port_info::MASTER_SM_LID.set(data, manager.get().into());
     port_info::SUBNET_TIMEOUT.set(data, 8);
 }

@@ -27,6 +27,8 @@ use proto::ids::{Lid, PortNumber, ServiceLevel};
 use proto::link::{CreditConfig, FlowControlConfig, LinkConfig};
 use proto::random::Random;
 use proto::units::{BitRate, Bytes, Duration, Instant};
+use proto::wire::infiniband::LrhView;
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard};
 use switchd::config::{MemoryConfig, PortConfig, RoutingConfig, SwitchConfig};
@@ -35,6 +37,8 @@ use testbed::subnet_manager::{Beside, Manager, Phase};
 
 #[path = "managed/partitions.rs"]
 mod partitions;
+#[path = "managed/performance.rs"]
+mod performance_attributes;
 
 /// Adapters; the switches follow.
 const ADAPTERS: usize = 4;
@@ -195,11 +199,13 @@ struct Run {
     manager: Arc<Mutex<Manager>>,
     /// Management packets as they arrived: node, port, addresses and datagram.
     mads: Vec<(usize, u8, packet::Addresses, Datagram)>,
+    /// LIDs of other packets: sender and receiver.
+    ends: BTreeSet<(Lid, Lid)>,
 }
 
-/// Keeps the packets of VL15 that arrive anywhere.
+/// Keeps the management packets that arrive anywhere, and the LIDs of others: sender and receiver.
 #[derive(Default)]
-struct Tap(Vec<(usize, u8, packet::Addresses, Datagram)>);
+struct Tap(Vec<(usize, u8, packet::Addresses, Datagram)>, BTreeSet<(Lid, Lid)>);
 
 impl Observer for Tap {
     fn wants_frames(&self, _: usize, _: PortNumber) -> bool {
@@ -208,8 +214,13 @@ impl Observer for Tap {
 
     fn frame(&mut self, frame: &Frame, passage: &Passage) {
         let is_packet = frame.kind == FrameKind::Infiniband && passage.direction == Direction::Rx;
-        if let Some(Ok((addresses, mad))) = is_packet.then(|| packet::parse(&frame.octets)) {
-            self.0.push((passage.device, passage.port.get(), addresses, mad));
+        let lids = || LrhView::new(&frame.octets).map(|lrh| (lrh.slid(), lrh.dlid()));
+        match is_packet.then(|| packet::parse(&frame.octets)) {
+            Some(Ok((addresses, mad))) => {
+                self.0.push((passage.device, passage.port.get(), addresses, mad));
+            }
+            Some(Err(_)) => self.1.extend(lids()),
+            None => {}
         }
     }
 }
@@ -245,7 +256,7 @@ fn run_on(
         reading
     };
     let readings: Vec<_> = simulator.devices().iter_mut().map(read).collect();
-    let run = Run { readings, manager, mads: tap.0 };
+    let run = Run { readings, manager, mads: tap.0, ends: tap.1 };
     let sum = |part: fn(&DeviceReading) -> u64| run.readings.iter().map(part).sum::<u64>();
     let ended = sum(|it| it.balance.delivered)
         + sum(|it| it.balance.buffered)
@@ -278,6 +289,14 @@ impl Run {
     /// The same for one lane.
     fn sent_on(&self, node: usize, number: u8, lane: usize) -> u64 {
         self.readings[node].ports[usize::from(number) - 1].lanes[lane].counters.tx_frames
+    }
+
+    /// Datagrams of QP1 that arrived at port `number` of `node`.
+    fn general(&self, node: usize, number: u8) -> u64 {
+        let is_one = |(at, port, addresses, _): &&(usize, u8, packet::Addresses, Datagram)| {
+            (*at, *port) == (node, number) && addresses.lane.get() != 15
+        };
+        self.mads.iter().filter(is_one).count() as u64
     }
 
     /// Messages that adapter `node` received.
@@ -324,14 +343,11 @@ fn a_sweep_brings_up_the_fabric_and_data_flow_on_its_routes() {
     for (from, to, at) in [(1, 3, S1), (2, 0, S2)] {
         let table = &manager.fabric;
         let index = table.nodes.iter().position(|node| node.guid == guid(at)).expect("a switch");
-        let trunk = table.routes(index)[&lid(to)];
+        let trunk = table.routes(index, 0)[&lid(to)];
         assert!(TRUNKS.contains(&trunk), "{from} to {to}");
         // NICs ask for paths, and the manager answers. Both ends of a trunk have the same number.
         let far = S1 + S2 - at;
-        let asks = run.mads.iter().filter(|(node, port, addresses, _)| {
-            (*node, *port) == (far, trunk) && addresses.lane.get() != 15
-        });
-        let expected = 50 + asks.count() as u64;
+        let expected = 50 + run.general(far, trunk);
         assert_eq!(run.sent(at, trunk), expected, "{from} to {to} by trunk {trunk}");
     }
 }
@@ -362,7 +378,7 @@ fn a_table_entry_moves_traffic_in_flight_and_loses_nothing() {
     let moved = |beside: Beside<Nic>| {
         beside.at(us(1_500), |manager| {
             let index = manager.fabric.nodes.iter().position(|node| node.guid == guid(S1));
-            let table = manager.fabric.routes(index.expect("s1 was found"));
+            let table = manager.fabric.routes(index.expect("s1 was found"), 0);
             let mut block: Vec<u8> =
                 (0..64).map(|lid| table.get(&Lid::new(lid)).copied().unwrap_or(255)).collect();
             let other = TRUNKS[0] + TRUNKS[1] - block[usize::from(lid(3).get())];
@@ -373,7 +389,7 @@ fn a_table_entry_moves_traffic_in_flight_and_loses_nothing() {
     let run = run(&[stream], us(4_000), moved);
     assert_eq!(run.manager().answers[0].status(), 0);
     assert_eq!((run.received(3), run.all_drops()), (400, 0));
-    let trunks = TRUNKS.map(|trunk| run.sent(S1, trunk));
+    let trunks = TRUNKS.map(|trunk| run.sent(S1, trunk) - run.general(S2, trunk));
     assert_eq!(trunks.iter().sum::<u64>(), 400);
     assert!(trunks.iter().all(|frames| *frames > 50), "{trunks:?}");
 }
@@ -445,7 +461,7 @@ fn performance_counters_are_those_of_the_device() {
         let read = |field: management::attribute::Field| field.get(data);
         use performance::port_counters::*;
         // 2048 octets of payload, LRH, BTH and ICRC are 518 words. The rest are acknowledgements of 6, datagrams of 72.
-        let data_frames = run.sent(S1, number);
+        let data_frames = run.sent(S1, number) - run.general(S2, number);
         let is_before =
             |mad: &&(usize, u8, packet::Addresses, Datagram)| (mad.0, mad.1) == (S2, number);
         let mads = run.mads.iter().filter(is_before).count() as u64;

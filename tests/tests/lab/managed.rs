@@ -1,6 +1,8 @@
 //! Labs under OpenSM and infiniband-diags, unmodified, by real management datagrams. Without the packages these tests
 //! are skipped.
 
+#[path = "managed/counters.rs"]
+mod counters;
 #[path = "managed/engines.rs"]
 mod engines;
 #[path = "managed/hostile.rs"]

@@ -60,5 +60,4 @@ impl Agents {
         };
         self.traps.raise(notice, now);
     }
-
 }

@@ -1,182 +1,128 @@
 //! The performance management agent: counters of ports, as tables of fields.
 //!
 //! A device's own totals only rise, so a Set keeps the total from which a counter counts. Each attribute has its own
-//! such base. Source: IBTA Vol 1, 16.1.3 and 16.1.4.
+//! such base. Attributes that count packets by opcode, and sampling, are not there: they get the status of an unknown
+//! attribute. Source: IBTA Vol 1, 16.1.3 and 16.1.4, annex A10.
 
-use super::Outcome;
-use super::port::Port;
+use super::totals::ENTRIES;
+use super::{NodeKind, Outcome};
 use crate::attribute::performance::{
     ATTRIBUTES, class_port_info, port_counters as short, port_counters_extended as long,
-    port_rcv_con_ctrl as marks,
+    port_flow_ctl_counters as flow, port_rcv_con_ctrl as marks, port_rcv_data_sl,
+    port_rcv_error_details as errors, port_sl_rcv_becn, port_sl_rcv_fecn, port_vl_xmit_time_cong,
+    port_vl_xmit_wait, port_xmit_con_ctrl, port_xmit_data_sl,
+    port_xmit_discard_details as discards, sw_port_vl_congestion,
 };
 use crate::attribute::{Attribute, Field};
 use crate::datagram::{CLASS_VERSION, Datagram, method, status};
-use proto::counters::{DropReason, PortReading};
 use proto::ids::PortNumber;
-use proto::link::port::Traffic;
-use proto::units::{BitRate, Bytes};
 use std::collections::BTreeMap;
 
-/// What a port counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Counter {
-    /// Words of four octets sent, LRH to ICRC.
-    XmitData,
-    /// Words received.
-    RcvData,
-    /// Packets sent.
-    XmitPackets,
-    /// Packets received.
-    RcvPackets,
-    /// Ticks in which a packet waited and had no credit. A tick is the time of one word.
-    XmitWait,
-    /// Packets received with an error.
-    RcvErrors,
-    /// Packets whose sender had aborted them.
-    RemotePhysicalErrors,
-    /// Packets without a route.
-    RelayErrors,
-    /// Packets that the output discarded.
-    XmitDiscards,
-    /// Packets that a switch did not send because of their P_Key.
-    XmitConstraintErrors,
-    /// Packets that a switch did not take because of their P_Key.
-    RcvConstraintErrors,
-    /// Times that the link has started again.
-    LinkRecoveries,
-    /// Times that the link has lost its peer.
-    LinkDowned,
-    /// Packets beyond the credits given.
-    BufferOverruns,
-    /// Management packets without room.
-    Vl15Dropped,
-    /// Packets received with FECN.
-    RcvFecn,
-    /// Packets received with BECN.
-    RcvBecn,
-    /// Nothing that this device can see.
-    None,
+pub use super::totals::{Counter, Row, Totals};
+
+/// What a field shows.
+#[derive(Clone, Copy)]
+enum Source {
+    One(Counter),
+    /// A row of fields.
+    Each(Row),
 }
 
-/// Number of counters.
-const COUNT: usize = Counter::None as usize + 1;
+use Source::{Each, One};
 
-/// The totals of one port since the device began.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Totals([u64; COUNT]);
-
-impl Totals {
-    /// The totals of a port from its counters.
-    pub fn of(reading: &PortReading, traffic: &Traffic, rate: BitRate) -> Totals {
-        let drops = |reasons: &[DropReason]| {
-            reasons.iter().map(|reason| reading.drops.get(*reason)).sum::<u64>()
-        };
-        let waited: u64 = reading.lanes.iter().map(|lane| lane.counters.hold_ps).sum();
-        let tick = Bytes::new(WORD).time_at(rate).as_ps().max(1);
-        let mut totals = Totals::default();
-        let values = [
-            (Counter::XmitData, words(traffic.sent.octets, traffic.sent.packets)),
-            (Counter::RcvData, words(traffic.received.octets, traffic.received.packets)),
-            (Counter::XmitPackets, traffic.sent.packets),
-            (Counter::RcvPackets, traffic.received.packets),
-            (Counter::XmitWait, waited / tick),
-            (Counter::RcvErrors, drops(RECEIVE_ERRORS)),
-            (Counter::RemotePhysicalErrors, drops(&[DropReason::Aborted])),
-            (Counter::RelayErrors, drops(RELAY_ERRORS)),
-            (Counter::XmitDiscards, drops(&[DropReason::LinkState])),
-            (Counter::LinkRecoveries, reading.watchdogs),
-            (Counter::BufferOverruns, drops(&[DropReason::BufferOverrun])),
-            (Counter::Vl15Dropped, drops(&[DropReason::ManagementOverrun])),
-            (Counter::RcvFecn, traffic.fecn),
-            (Counter::RcvBecn, traffic.becn),
-        ];
-        values.iter().for_each(|(counter, value)| totals.0[*counter as usize] = *value);
-        totals
-    }
-
-    /// The same with what the agent itself has counted at the port.
-    #[must_use]
-    pub(super) fn with_state(mut self, port: &Port) -> Totals {
-        let values = [
-            (Counter::LinkDowned, port.downed),
-            (Counter::XmitConstraintErrors, port.constraint_errors.sent),
-            (Counter::RcvConstraintErrors, port.constraint_errors.received),
-        ];
-        values.iter().for_each(|(counter, value)| self.0[*counter as usize] = *value);
-        self
-    }
-
-    /// The total of `counter`.
-    pub fn get(&self, counter: Counter) -> u64 {
-        self.0[counter as usize]
-    }
-
-    fn add(&mut self, other: &Totals) {
-        self.0.iter_mut().zip(other.0).for_each(|(sum, more)| *sum += more);
-    }
-}
-
-const WORD: u64 = 4;
-const VCRC: u64 = 2;
-const RECEIVE_ERRORS: &[DropReason] = &[
-    DropReason::Malformed,
-    DropReason::LinkVersion,
-    DropReason::PacketLength,
-    DropReason::Vcrc,
-    DropReason::Lane,
-    DropReason::Mtu,
+/// The fields of each attribute with their sources, in the order of the bits of CounterSelect, and the kind of node that
+/// has it, if not both.
+const TABLE: &[(u16, Option<NodeKind>, &[(Field, Source)])] = &[
+    (short::ATTRIBUTE.id, None, SHORT),
+    (errors::ATTRIBUTE.id, None, ERRORS),
+    (discards::ATTRIBUTE.id, None, DISCARDS),
+    (flow::ATTRIBUTE.id, None, FLOW),
+    (port_vl_xmit_wait::ATTRIBUTE.id, None, &[(port_vl_xmit_wait::WAIT, Each(Row::LaneWait))]),
+    (long::ATTRIBUTE.id, None, LONG),
+    (
+        sw_port_vl_congestion::ATTRIBUTE.id,
+        Some(NodeKind::Switch),
+        &[(sw_port_vl_congestion::MARKED, Each(Row::LaneMarked))],
+    ),
+    (marks::ATTRIBUTE.id, None, MARKS),
+    (port_sl_rcv_fecn::ATTRIBUTE.id, None, &[(port_sl_rcv_fecn::FECN, Each(Row::LevelRcvFecn))]),
+    (port_sl_rcv_becn::ATTRIBUTE.id, None, &[(port_sl_rcv_becn::BECN, Each(Row::LevelRcvBecn))]),
+    (
+        port_xmit_con_ctrl::ATTRIBUTE.id,
+        Some(NodeKind::Adapter),
+        &[(port_xmit_con_ctrl::TIME_CONGESTED, One(Counter::TimeCongested))],
+    ),
+    (
+        port_vl_xmit_time_cong::ATTRIBUTE.id,
+        Some(NodeKind::Adapter),
+        &[(port_vl_xmit_time_cong::TIME_CONGESTED, Each(Row::LaneCongested))],
+    ),
+    (port_xmit_data_sl::ATTRIBUTE.id, None, &[(port_xmit_data_sl::DATA, Each(Row::LevelXmitData))]),
+    (port_rcv_data_sl::ATTRIBUTE.id, None, &[(port_rcv_data_sl::DATA, Each(Row::LevelRcvData))]),
 ];
-const RELAY_ERRORS: &[DropReason] =
-    &[DropReason::NoRoute, DropReason::NoMulticastRoute, DropReason::Hairpin];
 
-/// PktLen of all packets: words from LRH to ICRC.
-fn words(octets: u64, packets: u64) -> u64 {
-    (octets - packets * VCRC) / WORD
-}
-
-/// The fields of an attribute, each with its counter, in the order of the bits of CounterSelect.
-type Row = (Field, Counter);
-
-const SHORT: &[Row] = &[
-    (short::SYMBOL_ERRORS, Counter::None),
-    (short::LINK_RECOVERIES, Counter::LinkRecoveries),
-    (short::LINK_DOWNED, Counter::LinkDowned),
-    (short::RCV_ERRORS, Counter::RcvErrors),
-    (short::RCV_REMOTE_PHYSICAL_ERRORS, Counter::RemotePhysicalErrors),
-    (short::RCV_SWITCH_RELAY_ERRORS, Counter::RelayErrors),
-    (short::XMIT_DISCARDS, Counter::XmitDiscards),
-    (short::XMIT_CONSTRAINT_ERRORS, Counter::XmitConstraintErrors),
-    (short::RCV_CONSTRAINT_ERRORS, Counter::RcvConstraintErrors),
-    (short::LOCAL_INTEGRITY_ERRORS, Counter::None),
-    (short::BUFFER_OVERRUNS, Counter::BufferOverruns),
-    (short::VL15_DROPPED, Counter::Vl15Dropped),
-    (short::XMIT_DATA, Counter::XmitData),
-    (short::RCV_DATA, Counter::RcvData),
-    (short::XMIT_PACKETS, Counter::XmitPackets),
-    (short::RCV_PACKETS, Counter::RcvPackets),
-    (short::XMIT_WAIT, Counter::XmitWait),
+const SHORT: &[(Field, Source)] = &[
+    (short::SYMBOL_ERRORS, One(Counter::None)),
+    (short::LINK_RECOVERIES, One(Counter::LinkRecoveries)),
+    (short::LINK_DOWNED, One(Counter::LinkDowned)),
+    (short::RCV_ERRORS, One(Counter::RcvErrors)),
+    (short::RCV_REMOTE_PHYSICAL_ERRORS, One(Counter::RemotePhysicalErrors)),
+    (short::RCV_SWITCH_RELAY_ERRORS, One(Counter::RelayErrors)),
+    (short::XMIT_DISCARDS, One(Counter::XmitDiscards)),
+    (short::XMIT_CONSTRAINT_ERRORS, One(Counter::XmitConstraintErrors)),
+    (short::RCV_CONSTRAINT_ERRORS, One(Counter::RcvConstraintErrors)),
+    (short::LOCAL_INTEGRITY_ERRORS, One(Counter::None)),
+    (short::BUFFER_OVERRUNS, One(Counter::BufferOverruns)),
+    (short::VL15_DROPPED, One(Counter::Vl15Dropped)),
+    (short::XMIT_DATA, One(Counter::XmitData)),
+    (short::RCV_DATA, One(Counter::RcvData)),
+    (short::XMIT_PACKETS, One(Counter::XmitPackets)),
+    (short::RCV_PACKETS, One(Counter::RcvPackets)),
+    (short::XMIT_WAIT, One(Counter::XmitWait)),
 ];
-const LONG: &[Row] = &[
-    (long::XMIT_DATA, Counter::XmitData),
-    (long::RCV_DATA, Counter::RcvData),
-    (long::XMIT_PACKETS, Counter::XmitPackets),
-    (long::RCV_PACKETS, Counter::RcvPackets),
+const LONG: &[(Field, Source)] = &[
+    (long::XMIT_DATA, One(Counter::XmitData)),
+    (long::RCV_DATA, One(Counter::RcvData)),
+    (long::XMIT_PACKETS, One(Counter::XmitPackets)),
+    (long::RCV_PACKETS, One(Counter::RcvPackets)),
+    (long::UNICAST_XMIT_PACKETS, One(Counter::UnicastXmitPackets)),
+    (long::UNICAST_RCV_PACKETS, One(Counter::UnicastRcvPackets)),
+    (long::MULTICAST_XMIT_PACKETS, One(Counter::MulticastXmitPackets)),
+    (long::MULTICAST_RCV_PACKETS, One(Counter::MulticastRcvPackets)),
 ];
-const MARKS: &[Row] = &[(marks::RCV_FECN, Counter::RcvFecn), (marks::RCV_BECN, Counter::RcvBecn)];
+const ERRORS: &[(Field, Source)] = &[
+    (errors::LOCAL_PHYSICAL_ERRORS, One(Counter::LocalPhysicalErrors)),
+    (errors::MALFORMED_PACKETS, One(Counter::MalformedPackets)),
+    (errors::BUFFER_OVERRUNS, One(Counter::BufferOverruns)),
+    (errors::DLID_MAPPING_ERRORS, One(Counter::DlidMappingErrors)),
+    (errors::VL_MAPPING_ERRORS, One(Counter::VlMappingErrors)),
+    (errors::LOOPING_ERRORS, One(Counter::LoopingErrors)),
+];
+/// A port discards nothing for the age of packets.
+const DISCARDS: &[(Field, Source)] = &[
+    (discards::INACTIVE_DISCARDS, One(Counter::XmitDiscards)),
+    (discards::NEIGHBOR_MTU_DISCARDS, One(Counter::None)),
+    (discards::LIFETIME_DISCARDS, One(Counter::None)),
+    (discards::HOQ_LIFETIME_DISCARDS, One(Counter::None)),
+];
+const FLOW: &[(Field, Source)] = &[
+    (flow::XMIT_FLOW_PACKETS, One(Counter::XmitFlowPackets)),
+    (flow::RCV_FLOW_PACKETS, One(Counter::RcvFlowPackets)),
+];
+const MARKS: &[(Field, Source)] =
+    &[(marks::RCV_FECN, One(Counter::RcvFecn)), (marks::RCV_BECN, One(Counter::RcvBecn))];
 
-fn rows(attribute: u16) -> &'static [Row] {
-    match attribute {
-        0x0012 => SHORT,
-        0x001d => LONG,
-        0x0031 => MARKS,
-        _ => &[],
-    }
+/// The fields of an attribute at a node of this kind.
+fn fields(attribute: u16, kind: NodeKind) -> Option<&'static [(Field, Source)]> {
+    let is_it =
+        |row: &&(u16, Option<NodeKind>, _)| row.0 == attribute && row.1.is_none_or(|of| of == kind);
+    TABLE.iter().find(is_it).map(|(_, _, fields)| *fields)
 }
 
 /// PortSelect that means all ports of a node, which ibqueryerrors asks adapters for, too.
 const ALL_PORTS: u8 = 0xff;
-/// CapabilityMask: all ports at once, 64-bit counters without those of unicast and multicast, XmitWait.
-const CAPABILITIES: u64 = 0x0100 | 0x0400 | 0x1000;
+/// CapabilityMask: all ports at once, all 64-bit counters, XmitWait.
+const CAPABILITIES: u64 = 0x0100 | 0x0200 | 0x1000;
 const RESPONSE_TIME: u64 = 16;
 
 /// The agent.
@@ -191,10 +137,10 @@ impl PerformanceAgent {
     pub(super) fn receive(
         &mut self,
         datagram: &mut Datagram,
-        ports: u8,
+        (kind, ports): (NodeKind, u8),
         totals: &mut dyn FnMut(PortNumber) -> Totals,
     ) -> Outcome {
-        let status = self.access(datagram, ports, totals).err().unwrap_or(0);
+        let status = self.access(datagram, (kind, ports), totals).err().unwrap_or(0);
         datagram.answer(status);
         Outcome::Answer
     }
@@ -202,7 +148,7 @@ impl PerformanceAgent {
     fn access(
         &mut self,
         datagram: &mut Datagram,
-        ports: u8,
+        (kind, ports): (NodeKind, u8),
         totals: &mut dyn FnMut(PortNumber) -> Totals,
     ) -> Result<(), u16> {
         if datagram.get(&CLASS_VERSION) != 1 {
@@ -222,6 +168,7 @@ impl PerformanceAgent {
             write_class_port_info(datagram.data_mut());
             return Ok(());
         }
+        let fields = fields(attribute.id, kind).ok_or(status::ATTRIBUTE)?;
         let select = datagram.data()[1];
         let chosen = match select {
             ALL_PORTS => 1..=ports,
@@ -235,30 +182,48 @@ impl PerformanceAgent {
             let total = totals(port);
             let base = self.bases.entry((attribute.id, port.get())).or_default();
             if is_set {
-                reset(attribute.id, &asked, &total, base);
+                reset(fields, selected(attribute.id, &asked), &total, base);
             }
-            let mut counted = total;
-            counted.0.iter_mut().zip(base.0).for_each(|(count, base)| *count -= base);
-            sum.add(&counted);
+            sum.add(&total.since(base));
         }
         let data = datagram.data_mut();
-        for (field, counter) in rows(attribute.id) {
-            // Counters of PortCounters stop at their maximum; those of 64 bits never reach it.
-            field.set(data, sum.get(*counter).min(field.max()));
+        for (field, source) in fields {
+            // Counters stop at their maximum; those of 64 bits never reach it.
+            let shown = |value: u64| value.min(field.max());
+            match source {
+                One(counter) => field.set(data, shown(sum.get(*counter))),
+                Each(row) => {
+                    let entries = sum.row(*row).iter().enumerate();
+                    entries.for_each(|(at, value)| field.set_at(at, data, shown(*value)));
+                }
+            }
         }
         Ok(())
     }
 }
 
-/// Restarts the selected counters.
-fn reset(attribute: u16, asked: &[u8], total: &Totals, base: &mut Totals) {
-    let mut select = short::COUNTER_SELECT.get(asked);
+/// The bits of the counters that a Set restarts.
+fn selected(attribute: u16, asked: &[u8]) -> u64 {
+    let select = short::COUNTER_SELECT.get(asked);
     if attribute == short::ATTRIBUTE.id {
-        select |= (short::COUNTER_SELECT2.get(asked) & 1) << 16;
+        return select | (short::COUNTER_SELECT2.get(asked) & 1) << 16;
     }
-    for (bit, (_, counter)) in rows(attribute).iter().enumerate() {
-        if select >> bit & 1 == 1 {
-            base.0[*counter as usize] = total.get(*counter);
+    select
+}
+
+/// Restarts the selected counters.
+fn reset(fields: &[(Field, Source)], select: u64, total: &Totals, base: &mut Totals) {
+    let mut bits = (0..).map(|bit| select >> bit & 1 == 1);
+    let mut is_selected = || bits.next().expect("an endless row");
+    for (_, source) in fields {
+        match source {
+            One(counter) if is_selected() => base.set(*counter, total.get(*counter)),
+            One(_) => {}
+            Each(row) => {
+                for index in (0..ENTRIES).filter(|_| is_selected()) {
+                    base.set_entry(*row, index, total.row(*row)[index]);
+                }
+            }
         }
     }
 }

@@ -49,11 +49,86 @@ attributes! {
         MULTICAST_XMIT_PACKETS "multicast_xmit_packets" 56 + 0, 64 Rule;
         MULTICAST_RCV_PACKETS "multicast_rcv_packets" 64 + 0, 64 Rule;
     }
+    /// PortRcvErrorDetails: what the errors were. Source: IBTA Vol 1, 16.1.4.2.
+    port_rcv_error_details 0x0015 "PortRcvErrorDetails" [16] {
+        PORT_SELECT "port_select" 1 + 0, 8 Rule;
+        COUNTER_SELECT "counter_select" 2 + 0, 16 Rule;
+        LOCAL_PHYSICAL_ERRORS "local_physical_errors" 4 + 0, 16 Rule;
+        MALFORMED_PACKETS "malformed_packet_errors" 6 + 0, 16 Rule;
+        BUFFER_OVERRUNS "buffer_overrun_errors" 8 + 0, 16 Rule;
+        DLID_MAPPING_ERRORS "dlid_mapping_errors" 10 + 0, 16 Rule;
+        VL_MAPPING_ERRORS "vl_mapping_errors" 12 + 0, 16 Rule;
+        LOOPING_ERRORS "looping_errors" 14 + 0, 16 Rule;
+    }
+    /// PortXmitDiscardDetails: why packets were discarded. Source: IBTA Vol 1, 16.1.4.3.
+    port_xmit_discard_details 0x0016 "PortXmitDiscardDetails" [12] {
+        PORT_SELECT "port_select" 1 + 0, 8 Rule;
+        COUNTER_SELECT "counter_select" 2 + 0, 16 Rule;
+        INACTIVE_DISCARDS "inactive_discards" 4 + 0, 16 Rule;
+        NEIGHBOR_MTU_DISCARDS "neighbor_mtu_discards" 6 + 0, 16 Rule;
+        LIFETIME_DISCARDS "sw_lifetime_limit_discards" 8 + 0, 16 Rule;
+        HOQ_LIFETIME_DISCARDS "sw_hoq_lifetime_limit_discards" 10 + 0, 16 Rule;
+    }
+    /// PortFlowCtlCounters: link packets. Source: IBTA Vol 1, 16.1.4.5.
+    port_flow_ctl_counters 0x0018 "PortFlowCtlCounters" [12] {
+        PORT_SELECT "port_select" 1 + 0, 8 Rule;
+        COUNTER_SELECT "counter_select" 2 + 0, 16 Rule;
+        XMIT_FLOW_PACKETS "xmit_flow_pkts" 4 + 0, 32 Rule;
+        RCV_FLOW_PACKETS "rcv_flow_pkts" 8 + 0, 32 Rule;
+    }
+    /// PortVLXmitWaitCounters: XmitWait of each lane. Source: IBTA Vol 1, 16.1.4.9.
+    port_vl_xmit_wait 0x001c "PortVLXmitWaitCounters" [36] {
+        PORT_SELECT "port_select" 1 + 0, 8 Rule;
+        COUNTER_SELECT "counter_select" 2 + 0, 16 Rule;
+        WAIT "vl_xmit_wait" 4 + 0, 16 Rule * 16 by 16;
+    }
+    /// SwPortVLCongestion: packets that a switch marked, by lane. Source: IBTA Vol 1, A10.
+    sw_port_vl_congestion 0x0030 "SwPortVLCongestion" [36] {
+        PORT_SELECT "port_select" 1 + 0, 8 Rule;
+        COUNTER_SELECT "counter_select" 2 + 0, 16 Rule;
+        MARKED "sw_port_vl_congestion" 4 + 0, 16 Rule * 16 by 16;
+    }
     /// PortRcvConCtrl: marked packets received. Source: IBTA Vol 1, A10.
     port_rcv_con_ctrl 0x0031 "PortRcvConCtrl" [12] {
         PORT_SELECT "port_select" 1 + 0, 8 Rule;
         COUNTER_SELECT "counter_select" 2 + 0, 16 Rule;
         RCV_FECN "rcv_fecn" 4 + 0, 32 Rule;
         RCV_BECN "rcv_becn" 8 + 0, 32 Rule;
+    }
+    /// PortSLRcvFECN: packets received with FECN, by service level. Source: IBTA Vol 1, A10.
+    port_sl_rcv_fecn 0x0032 "PortSLRcvFECN" [68] {
+        PORT_SELECT "port_select" 1 + 0, 8 Rule;
+        COUNTER_SELECT "counter_select" 2 + 0, 16 Rule;
+        FECN "sl_rcv_fecn" 4 + 0, 32 Rule * 16 by 32;
+    }
+    /// PortSLRcvBECN: packets received with BECN, by service level. Source: IBTA Vol 1, A10.
+    port_sl_rcv_becn 0x0033 "PortSLRcvBECN" [68] {
+        PORT_SELECT "port_select" 1 + 0, 8 Rule;
+        COUNTER_SELECT "counter_select" 2 + 0, 16 Rule;
+        BECN "sl_rcv_becn" 4 + 0, 32 Rule * 16 by 32;
+    }
+    /// PortXmitConCtrl: time for which the congestion control table held packets back. Source: IBTA Vol 1, A10.
+    port_xmit_con_ctrl 0x0034 "PortXmitConCtrl" [8] {
+        PORT_SELECT "port_select" 1 + 0, 8 Rule;
+        COUNTER_SELECT "counter_select" 2 + 0, 16 Rule;
+        TIME_CONGESTED "xmit_time_cong" 4 + 0, 32 Rule;
+    }
+    /// PortVLXmitTimeCong: the same by lane. Source: IBTA Vol 1, A10.
+    port_vl_xmit_time_cong 0x0035 "PortVLXmitTimeCong" [68] {
+        PORT_SELECT "port_select" 1 + 0, 8 Rule;
+        COUNTER_SELECT "counter_select" 2 + 0, 16 Rule;
+        TIME_CONGESTED "vl_xmit_time_cong" 4 + 0, 32 Rule * 16 by 32;
+    }
+    /// PortXmitDataSL: words sent, by service level. Source: IBTA Vol 1, 16.1.4.12.
+    port_xmit_data_sl 0x0036 "PortXmitDataSL" [68] {
+        PORT_SELECT "port_select" 1 + 0, 8 Rule;
+        COUNTER_SELECT "counter_select" 2 + 0, 16 Rule;
+        DATA "xmit_data_sl" 4 + 0, 32 Rule * 16 by 32;
+    }
+    /// PortRcvDataSL: words received, by service level. Source: IBTA Vol 1, 16.1.4.13.
+    port_rcv_data_sl 0x0037 "PortRcvDataSL" [68] {
+        PORT_SELECT "port_select" 1 + 0, 8 Rule;
+        COUNTER_SELECT "counter_select" 2 + 0, 16 Rule;
+        DATA "rcv_data_sl" 4 + 0, 32 Rule * 16 by 32;
     }
 }

@@ -27,6 +27,8 @@ pub struct Administration {
     pub keys: BTreeMap<Lid, PartitionTable>,
     /// The service level of every path.
     pub level: u8,
+    /// What every path adds to the LIDs of both ends, of ports with an LMC.
+    pub path_bits: u16,
 }
 
 impl Administration {
@@ -54,7 +56,11 @@ impl Administration {
         datagram.answer(if key.is_some() { 0 } else { NO_RECORDS });
         if let (Some(key), [Some(to), Some(from)]) = (key, ends) {
             let data = datagram.data_mut();
-            for (at, value) in [(LIDS, to.get()), (LIDS + 2, from.get()), (P_KEY, key)] {
+            for (at, value) in [
+                (LIDS, to.get() + self.path_bits),
+                (LIDS + 2, from.get() + self.path_bits),
+                (P_KEY, key),
+            ] {
                 data[at..at + 2].copy_from_slice(&value.to_be_bytes());
             }
             data[LEVEL] = self.level;

@@ -96,8 +96,9 @@ impl Fabric {
         distances
     }
 
-    /// The forwarding table of switch `at`: a shortest way to each LID, port 0 for its own. Equal ways share the LIDs.
-    pub fn routes(&self, at: usize) -> BTreeMap<Lid, u8> {
+    /// The forwarding table of switch `at`: a shortest way to each LID, port 0 for its own. Equal ways share the LIDs, of
+    /// which an adapter has as many as its LMC says.
+    pub fn routes(&self, at: usize, lid_mask_bits: u8) -> BTreeMap<Lid, u8> {
         let mut table = BTreeMap::new();
         for (to, target) in self.nodes.iter().enumerate() {
             if to == at {
@@ -109,8 +110,11 @@ impl Fabric {
             let nearer = |(_, (peer, _)): &(&u8, &(usize, u8))| distances[*peer] == Some(here - 1);
             let ways: Vec<u8> =
                 self.nodes[at].peers.iter().filter(nearer).map(|(port, _)| *port).collect();
-            if !ways.is_empty() {
-                table.insert(target.lid, ways[usize::from(target.lid.get()) % ways.len()]);
+            let bits = if target.is_switch { 0 } else { lid_mask_bits };
+            for lid in (0..1 << bits).map(|bits| target.lid.get() + bits) {
+                if !ways.is_empty() {
+                    table.insert(Lid::new(lid), ways[usize::from(lid) % ways.len()]);
+                }
             }
         }
         table

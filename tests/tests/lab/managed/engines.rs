@@ -153,7 +153,7 @@ fn counted(lab: &Managed) -> Counted {
                 let (frames, octets) = (number(&lane, "tx_frames"), number(&lane, "tx_bytes"));
                 let of_data = (octets - frames * DATAGRAM) / (FRAME - DATAGRAM);
                 if of_data > 0 {
-                    data.insert(((guid, index as u8 + 1), number(&lane, "tc") as u8), of_data);
+                    data.insert(((guid, index as u8 + 1), number(&lane, "lane") as u8), of_data);
                 }
             }
         }
@@ -269,7 +269,10 @@ fn try_engine(row: &Row) {
     }
     let frames: u64 = flows.values().sum();
     let outputs = data.keys().map(|(port, _)| *port).collect::<BTreeSet<_>>().len();
-    eprintln!("{}: {pairs} pairs, {frames} frames by {outputs} outputs on lanes {lanes:?}", row.engine);
+    eprintln!(
+        "{}: {pairs} pairs, {frames} frames by {outputs} outputs on lanes {lanes:?}",
+        row.engine
+    );
     drop(manager);
     lab.place.down("m");
     lab.place.assert_empty();
