@@ -30,7 +30,7 @@ pub fn names(mask: u64) -> Vec<String> {
 }
 
 /// The rights to set real-time priority and to lock memory.
-const FOR_THE_DATA_PLANE: [Capability; 3] =
+pub const FOR_THE_DATA_PLANE: [Capability; 3] =
     [Capability::CAP_SYS_NICE, Capability::CAP_IPC_LOCK, Capability::CAP_SYS_RESOURCE];
 
 /// Reduces this process's rights to those that the start of the data plane needs, and blocks every way to more: no
@@ -59,6 +59,27 @@ pub(crate) fn shrink(
         (filters, "this kernel has no seccomp filters: daemons may make every system call"),
     ];
     Ok(lacks.into_iter().filter(|(has, _)| !has).map(|(_, sentence)| sentence).collect())
+}
+
+/// Reduces the rights of the calling thread, and of all programs that it starts, to those of `kept` that it has. The rights
+/// to pass by the owners of files stay too where `works` fails without them. Call it before other threads start.
+///
+/// # Errors
+/// If the kernel refuses.
+pub fn narrow(kept: &[Capability], works: impl FnOnce() -> bool) -> Result<(), DaemonError> {
+    const STEP: &str = "cannot give up rights";
+    const FILES: [Capability; 2] = [Capability::CAP_DAC_OVERRIDE, Capability::CAP_DAC_READ_SEARCH];
+    nix::sys::prctl::set_no_new_privs().context("no_new_privs").context(STEP)?;
+    let had = caps::read(None, CapSet::Permitted).context("capget").context(STEP)?;
+    let tried = had.iter().copied().filter(|right| kept.contains(right)).collect();
+    caps::set(None, CapSet::Effective, &tried).context("capset").context(STEP)?;
+    let kept = if works() { kept.to_vec() } else { [kept, &FILES].concat() };
+    caps::set(None, CapSet::Effective, &had).context("capset").context(STEP)?;
+    for right in caps::all().into_iter().filter(|right| !kept.contains(right)) {
+        // Without CAP_SETPCAP the bounding set stays, which no_new_privs has made harmless.
+        let _ = caps::drop(None, CapSet::Bounding, right);
+    }
+    keep(&kept).context("capset").context(STEP)
 }
 
 /// Gives up all rights of the calling thread, which is always permitted.
@@ -109,5 +130,24 @@ mod tests {
         assert_eq!((none, no_new), ([0; 4], 1));
         assert_eq!(missing, ["CAP_NET_RAW", "CAP_SYS_ADMIN"]);
         assert_eq!(status("CapEff"), before);
+    }
+
+    #[test]
+    fn a_thread_keeps_the_rights_that_it_names_and_those_to_its_files_where_it_needs_them() {
+        let before = status("CapPrm");
+        for works in [true, false] {
+            let narrowed = std::thread::spawn(move || {
+                narrow(&[Capability::CAP_NET_RAW], || works).expect("that is always permitted");
+                (["CapEff", "CapPrm"].map(status), status("CapInh"), status("NoNewPrivs"))
+            });
+            let mut kept = Capability::CAP_NET_RAW.bitmask();
+            if !works {
+                kept |= Capability::CAP_DAC_OVERRIDE.bitmask();
+                kept |= Capability::CAP_DAC_READ_SEARCH.bitmask();
+            }
+            let expected = ([before & kept; 2], 0, 1);
+            assert_eq!(narrowed.join().expect("no panic"), expected, "works: {works}");
+        }
+        assert_eq!(status("CapPrm"), before);
     }
 }

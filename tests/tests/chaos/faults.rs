@@ -110,7 +110,7 @@ impl Part {
     }
 
     /// Nothing is left after the commands that a user gives.
-    fn end(mut self, what: &str) -> String {
+    fn end(&mut self, what: &str) -> String {
         self.ground.look();
         self.ground.tidy();
         self.ground.assert_is(&self.before, what);

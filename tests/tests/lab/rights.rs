@@ -2,9 +2,20 @@
 
 use super::laboratory::{alone, eventually, in_repository};
 use super::{INFINIBAND, Place};
+use daemon::privileges::{self, Capability};
 use emulation::cable::namespace::Namespace;
 use std::collections::BTreeMap;
 use std::fs;
+
+/// What daemons need that take the place of others.
+const KEEPER: [Capability; 6] = [
+    Capability::CAP_SYS_ADMIN,
+    Capability::CAP_NET_ADMIN,
+    Capability::CAP_NET_RAW,
+    Capability::CAP_SYS_NICE,
+    Capability::CAP_IPC_LOCK,
+    Capability::CAP_SYS_RESOURCE,
+];
 
 /// The fields of `/proc/PID/task/TID/status` of each thread of a process.
 fn threads(process: u32) -> Vec<BTreeMap<String, String>> {
@@ -45,8 +56,14 @@ fn daemon_threads_drop_all_privileges_after_opening_sockets() {
     for substrate in substrates {
         place.good(&["up", &file, "--name", "one", "--tcp", "--backend", substrate]);
         let mut processes = place.processes("one");
-        // The last process is the supervisor, which creates namespaces.
-        processes.pop();
+        // The last process is the supervisor, which creates namespaces and starts daemons again.
+        let keeper = processes.pop().expect("the lab has a supervisor");
+        for thread in threads(keeper) {
+            let held = u64::from_str_radix(&thread["CapPrm"], 16).expect("a number");
+            let beyond =
+                privileges::names(held & !KEEPER.iter().fold(0, |all, one| all | one.bitmask()));
+            assert_eq!((beyond, thread["NoNewPrivs"].as_str()), (vec![], "1"), "{substrate}");
+        }
         assert_eq!(processes.len(), 2);
         for process in processes {
             let threads = || threads(process);

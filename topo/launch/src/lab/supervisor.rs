@@ -11,6 +11,7 @@ use crate::error::OrHost;
 use crate::hosts::Hosts;
 use crate::owner::{ProcessIdentity, private};
 use crate::{Job, LaunchError, interrupt, netns, refuse_interfaces, with_sources};
+use daemon::privileges::{self, FOR_THE_DATA_PLANE};
 use daemon::protocol::write_line;
 use daemon::token::Token;
 use emulation::cable::namespace::Namespace;
@@ -96,6 +97,9 @@ fn run_lab(folder: &Path, record: &mut LabRecord) -> Result<(), LaunchError> {
     };
     let namespaces = network.as_ref().map_or(&[][..], netns::LabNetwork::namespaces);
     let mut hosts = start_hosts(&job, namespaces, folder, record)?;
+    if lab.fabric.hosts.is_empty() {
+        give_up_rights(folder, record)?;
+    }
     let mut looked = Stopwatch::start();
     let ended = run_until_stopped(&job, cabling, token, |event| {
         match event {
@@ -117,6 +121,12 @@ fn run_lab(folder: &Path, record: &mut LabRecord) -> Result<(), LaunchError> {
     hosts.stop();
     record.balance = ended?.as_deref().map(Balance::of_reports);
     Ok(())
+}
+
+/// Keeps only the rights that daemons need which take the place of others, and those to the lab's folder. Hosts may need any.
+fn give_up_rights(folder: &Path, record: &LabRecord) -> Result<(), LaunchError> {
+    let kept = [&FOR_THE_DATA_PLANE[..], &netns::RIGHTS].concat();
+    privileges::narrow(&kept, || record.is_named_in(folder)).or_host("the keeper keeps its rights")
 }
 
 /// Sends a message to the starter. An error means that it was killed; then the lab ends, too.

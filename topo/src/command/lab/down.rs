@@ -39,9 +39,9 @@ pub(in super::super) fn run(options: &Options) -> Outcome {
                 println!("lab {} is down", record.lab);
                 match balance {
                     Some(balance) => say!("{}", terminal::lab::balance(&balance).trim_end()),
-                    None => {
-                        eprintln!("  no balance: a process of the lab ended without its account")
-                    }
+                    None => eprintln!(
+                        "  no balance: a process of the lab was killed, or had no room for its account"
+                    ),
                 }
             }
             Err(error) => {
