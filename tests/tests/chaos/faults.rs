@@ -18,8 +18,11 @@ use std::process::Output;
 /// Parts of each kind.
 const OF_EACH: u64 = 100;
 
+/// Causes the fault of a seed, and says what became of the lab or the command.
+type Fault = fn(u64) -> String;
+
 /// The kinds of faults by name.
-pub const KINDS: [(&str, fn(u64) -> String); 6] = [
+pub const KINDS: [(&str, Fault); 6] = [
     ("stop", stop),
     ("disk", disk),
     ("descriptors", |seed| limited(seed, Limit::Descriptors)),
