@@ -12,7 +12,7 @@ PAUSEBED, LAB = os.environ.get("PAUSEBED", "pausebed"), "cure"
 FRAME_PS = 2078 * 8 * 125  # 2048 octets of payload and 30 of headers and checks at 8 Gb/s
 SETTLE, BEFORE, DRAIN, AFTER = 6000, 3000, 30000, 6000  # frame times
 PATIENCE = "60000"  # ms: datagrams of QP1 wait in the congestion tree as data do
-ASKED = 4  # NICs whose PortXmitWait is read
+ASKED = 4  # NICs whose PortXmitWait is read: those with the LIDs farthest from that of the hot spot
 BLOCK, LIMIT = 64, 127  # entries of a table: eighths of a frame time, up to 31 frame times
 
 def pausebed(*words):
@@ -36,9 +36,10 @@ def wait(frames):
         time.sleep(0.2)
 
 def waits():
-    """Fabric time, and ticks in which each of the first NICs had data and no credit."""
+    """Fabric time, and ticks in which the NICs asked had data and no credit."""
+    asked = sorted(NICS.values(), key=lambda lid: -abs(lid - NICS[HOT]))[:ASKED]
     ticks = lambda lid: int(re.search(r"PortXmitWait:\.*(\d+)", tool("perfquery", "-t", PATIENCE, str(lid), "1"))[1])
-    return received()[0], sum(ticks(lid) for lid in list(NICS.values())[:ASKED])
+    return received()[0], sum(ticks(lid) for lid in asked)
 
 def measure(frames):
     """Shares of their lines that the NICs get, and PortXmitWait in ticks a frame time and NIC."""
@@ -85,8 +86,11 @@ opensm = None
 try:
     HOST = next(name for name in received()[1] if name != HOT)
     folder = tempfile.TemporaryDirectory()
-    log = os.path.join(folder.name, "opensm.log")
-    opensm = subprocess.Popen([PAUSEBED, "exec", HOST, "--lab", LAB, "--", "opensm", "-f", log], stdout=subprocess.DEVNULL)
+    log, options = (os.path.join(folder.name, name) for name in ("opensm.log", "opensm.conf"))
+    with open(options, "w") as file:
+        file.write("force_log_flush TRUE\n")
+    words = ["exec", HOST, "--lab", LAB, "--", "opensm", "-F", options, "-f", log]
+    opensm = subprocess.Popen([PAUSEBED, *words], stdout=subprocess.DEVNULL)
     while not os.path.exists(log) or "SUBNET UP" not in open(log).read():
         time.sleep(0.2)
     found = tool("ibnetdiscover")

@@ -30,9 +30,11 @@ enum Source {
 
 use Source::{Each, One};
 
-/// The fields of each attribute with their sources, in the order of the bits of CounterSelect, and the kind of node that
-/// has it, if not both.
-const TABLE: &[(u16, Option<NodeKind>, &[(Field, Source)])] = &[
+/// The fields of an attribute, in the order of the bits of CounterSelect.
+type Fields = &'static [(Field, Source)];
+
+/// The fields of each attribute, and the kind of node that has it, if not both.
+const TABLE: &[(u16, Option<NodeKind>, Fields)] = &[
     (short::ATTRIBUTE.id, None, SHORT),
     (errors::ATTRIBUTE.id, None, ERRORS),
     (discards::ATTRIBUTE.id, None, DISCARDS),
@@ -61,7 +63,7 @@ const TABLE: &[(u16, Option<NodeKind>, &[(Field, Source)])] = &[
     (port_rcv_data_sl::ATTRIBUTE.id, None, &[(port_rcv_data_sl::DATA, Each(Row::LevelRcvData))]),
 ];
 
-const SHORT: &[(Field, Source)] = &[
+const SHORT: Fields = &[
     (short::SYMBOL_ERRORS, One(Counter::None)),
     (short::LINK_RECOVERIES, One(Counter::LinkRecoveries)),
     (short::LINK_DOWNED, One(Counter::LinkDowned)),
@@ -80,7 +82,7 @@ const SHORT: &[(Field, Source)] = &[
     (short::RCV_PACKETS, One(Counter::RcvPackets)),
     (short::XMIT_WAIT, One(Counter::XmitWait)),
 ];
-const LONG: &[(Field, Source)] = &[
+const LONG: Fields = &[
     (long::XMIT_DATA, One(Counter::XmitData)),
     (long::RCV_DATA, One(Counter::RcvData)),
     (long::XMIT_PACKETS, One(Counter::XmitPackets)),
@@ -90,7 +92,7 @@ const LONG: &[(Field, Source)] = &[
     (long::MULTICAST_XMIT_PACKETS, One(Counter::MulticastXmitPackets)),
     (long::MULTICAST_RCV_PACKETS, One(Counter::MulticastRcvPackets)),
 ];
-const ERRORS: &[(Field, Source)] = &[
+const ERRORS: Fields = &[
     (errors::LOCAL_PHYSICAL_ERRORS, One(Counter::LocalPhysicalErrors)),
     (errors::MALFORMED_PACKETS, One(Counter::MalformedPackets)),
     (errors::BUFFER_OVERRUNS, One(Counter::BufferOverruns)),
@@ -99,21 +101,21 @@ const ERRORS: &[(Field, Source)] = &[
     (errors::LOOPING_ERRORS, One(Counter::LoopingErrors)),
 ];
 /// A port discards nothing for the age of packets.
-const DISCARDS: &[(Field, Source)] = &[
+const DISCARDS: Fields = &[
     (discards::INACTIVE_DISCARDS, One(Counter::XmitDiscards)),
     (discards::NEIGHBOR_MTU_DISCARDS, One(Counter::None)),
     (discards::LIFETIME_DISCARDS, One(Counter::None)),
     (discards::HOQ_LIFETIME_DISCARDS, One(Counter::None)),
 ];
-const FLOW: &[(Field, Source)] = &[
+const FLOW: Fields = &[
     (flow::XMIT_FLOW_PACKETS, One(Counter::XmitFlowPackets)),
     (flow::RCV_FLOW_PACKETS, One(Counter::RcvFlowPackets)),
 ];
-const MARKS: &[(Field, Source)] =
+const MARKS: Fields =
     &[(marks::RCV_FECN, One(Counter::RcvFecn)), (marks::RCV_BECN, One(Counter::RcvBecn))];
 
 /// The fields of an attribute at a node of this kind.
-fn fields(attribute: u16, kind: NodeKind) -> Option<&'static [(Field, Source)]> {
+fn fields(attribute: u16, kind: NodeKind) -> Option<Fields> {
     let is_it =
         |row: &&(u16, Option<NodeKind>, _)| row.0 == attribute && row.1.is_none_or(|of| of == kind);
     TABLE.iter().find(is_it).map(|(_, _, fields)| *fields)
@@ -212,7 +214,7 @@ fn selected(attribute: u16, asked: &[u8]) -> u64 {
 }
 
 /// Restarts the selected counters.
-fn reset(fields: &[(Field, Source)], select: u64, total: &Totals, base: &mut Totals) {
+fn reset(fields: Fields, select: u64, total: &Totals, base: &mut Totals) {
     let mut bits = (0..).map(|bit| select >> bit & 1 == 1);
     let mut is_selected = || bits.next().expect("an endless row");
     for (_, source) in fields {

@@ -16,6 +16,10 @@ const URGENT: u64 = 1;
 const SECURITY: u64 = 2;
 const INFORMATION: u64 = 4;
 
+/// Traps of a packet with a bad P_Key: at an end port, and at a switch.
+const BAD_PARTITION: u64 = 257;
+const BAD_PARTITION_AT_SWITCH: u64 = 259;
+
 /// A notice before it has a transaction.
 pub(super) type Notice = [u8; 64];
 
@@ -64,7 +68,7 @@ pub(super) fn bad_key(lid: Lid, kind: NodeKind, datagram: &Datagram) -> Notice {
 
 /// Trap 257: an end port received a packet with a bad P_Key.
 pub(super) fn bad_partition(lid: Lid, kind: NodeKind, packet: &BadPartition) -> Notice {
-    let mut notice = generic(kind, lid, SECURITY, 257);
+    let mut notice = generic(kind, lid, SECURITY, BAD_PARTITION);
     put(&mut notice, 12, &packet.source.get().to_be_bytes());
     put(&mut notice, 14, &packet.destination.get().to_be_bytes());
     put(&mut notice, 16, &u32::from(packet.key).to_be_bytes());
@@ -76,7 +80,7 @@ pub(super) fn bad_partition(lid: Lid, kind: NodeKind, packet: &BadPartition) -> 
 pub(super) fn bad_partition_at_switch(lid: Lid, port: u8, packet: &BadPartition) -> Notice {
     // Both LIDs, P_Key, service level and receiver are valid, the sender's queue pair if there is one. No GID is.
     let valid: u16 = if packet.source_pair.is_some() { 0xfc00 } else { 0xf400 };
-    let mut notice = generic(NodeKind::Switch, lid, SECURITY, 259);
+    let mut notice = generic(NodeKind::Switch, lid, SECURITY, BAD_PARTITION_AT_SWITCH);
     put(&mut notice, 10, &valid.to_be_bytes());
     put(&mut notice, 12, &packet.source.get().to_be_bytes());
     put(&mut notice, 14, &packet.destination.get().to_be_bytes());
@@ -104,14 +108,14 @@ struct Waiting {
     notice: Notice,
     transaction: u64,
     due: Instant,
-    /// The manager has received it. A notice of a violation then still keeps the next one from being sent before `due`.
+    /// The manager has received it. A notice of a partition then still keeps the next one from being sent before `due`.
     is_repressed: bool,
 }
 
 impl Waiting {
-    /// Violations come as often as packets do, so their notices keep their distance. Others are urgent.
-    fn is_of_violation(&self) -> bool {
-        notice::TYPE.get(&self.notice) == SECURITY
+    /// Violations of partitions come as often as packets do, so their notices keep their distance.
+    fn is_of_partition(&self) -> bool {
+        [BAD_PARTITION, BAD_PARTITION_AT_SWITCH].contains(&notice::TRAP.get(&self.notice))
     }
 }
 
@@ -131,7 +135,7 @@ impl Traps {
         if before.is_none() && self.waiting.len() >= WAITING_MAX {
             return;
         }
-        let due = before.filter(Waiting::is_of_violation).map_or(now, |before| before.due.max(now));
+        let due = before.filter(Waiting::is_of_partition).map_or(now, |before| before.due.max(now));
         self.transactions += 1;
         let transaction = self.transactions;
         self.waiting.push(Waiting { notice, transaction, due, is_repressed: false });
@@ -154,7 +158,7 @@ impl Traps {
         if datagram.attribute() == notice::ATTRIBUTE.id {
             // The upper half of the transaction belongs to the software of the manager's node.
             let is_its = |waiting: &Waiting| waiting.transaction as u32 == transaction as u32;
-            self.waiting.retain(|waiting| !is_its(waiting) || waiting.is_of_violation());
+            self.waiting.retain(|waiting| !is_its(waiting) || waiting.is_of_partition());
             let it = self.waiting.iter_mut().find(|waiting| is_its(waiting));
             it.into_iter().for_each(|waiting| waiting.is_repressed = true);
         }

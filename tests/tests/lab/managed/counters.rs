@@ -93,7 +93,10 @@ fn every_option_of_perfquery_agrees_with_the_counters_of_the_device() {
             [("PortXmitData", "XmtDataSL", &said[0]), ("PortRcvData", "RcvDataSL", &said[1])]
         {
             let levels = numbers(said, row);
-            assert!(levels[0] > 0 && levels[1..] == [0; 15], "{place:?}: {levels:?}");
+            assert!(
+                levels[0] > 0 && levels[1..].iter().all(|level| *level == 0),
+                "{place:?}: {levels:?}"
+            );
             assert!(levels[0] <= number(&all, name) + 72 * 4, "{place:?}: {levels:?} of {all}");
         }
         if place.0.starts_with('s') {
