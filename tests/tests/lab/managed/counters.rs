@@ -81,7 +81,7 @@ fn every_option_of_perfquery_agrees_with_the_counters_of_the_device() {
         };
         let waits = numbers(&query(&lab, "--vlxmitcounters", place), "PortVLXmitWait");
         let expected = row("wait_ps").into_iter().map(|time| (time / TICK).min(MAX));
-        assert!(expected.zip(waits).all(|(a, b)| a == b), "{place:?}: {waits:?}");
+        assert!(expected.zip(&waits).all(|(a, b)| a == *b), "{place:?}: {waits:?}");
         let said = query(&lab, "--flowctlcounters", place);
         assert!(number(&said, "PortXmitFlowPkts") > 0 && number(&said, "PortRcvFlowPkts") > 0);
         assert_eq!(number(&query(&lab, "-D", place), "PortInactiveDiscards"), 0);
@@ -101,7 +101,7 @@ fn every_option_of_perfquery_agrees_with_the_counters_of_the_device() {
         }
         if place.0.starts_with('s') {
             let marked = numbers(&query(&lab, "--swportvlcong", place), "SWPortVLCongestion");
-            assert!(row("marks").into_iter().zip(marked).all(|(a, b)| a == b), "{marked:?}");
+            assert!(row("marks").into_iter().zip(&marked).all(|(a, b)| a == *b), "{marked:?}");
             continue;
         }
         let said = query(&lab, "--rcvcc", place);
