@@ -8,7 +8,7 @@ use pyo3::{Py, PyAny, PyErr, PyResult, Python, pyfunction};
 use report::Report;
 use scenario::Scenario;
 use scenario::run::Backend;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Wall time between two looks at signals, in nanoseconds.
 const LOOK_NS: u64 = 50_000_000;
@@ -67,7 +67,7 @@ pub fn interrupt(is_requested: bool) {
     launch::interrupt::request(is_requested);
 }
 
-fn load(folder: &PathBuf, baseline: Option<PathBuf>) -> PyResult<Report> {
+fn load(folder: &Path, baseline: Option<PathBuf>) -> PyResult<Report> {
     Report::load(folder, baseline.as_deref()).map_err(|failed| error(with_sources(&failed)))
 }
 
