@@ -54,6 +54,7 @@ fn divides(lab: &Managed, option: &str, (name, port): (&str, u8)) -> Manager {
 }
 
 #[test]
+#[ignore = "slow"]
 fn opensm_divides_a_lab_into_partitions() {
     if !has_packages() {
         return;
@@ -79,9 +80,12 @@ fn opensm_divides_a_lab_into_partitions() {
         let said = lab.good(&["perfquery", "-t", "10000", &lid("s1"), "2"]);
         number(&said, "PortXmitConstraintErrors")
     };
-    let is_counted = || errors() == dropped(&lab, "s1", 2).min(255);
+    // A queue pair repeats its packets while it has tries left, so the counters may still move.
+    let is_counted = || {
+        let had = dropped(&lab, "s1", 2);
+        errors() == had.min(255) && violations("s1", "2") == had
+    };
     assert!(eventually(20.0, is_counted), "{} errors", errors());
-    assert_eq!(violations("s1", "2"), dropped(&lab, "s1", 2));
     assert!(manager.said("num:259 (Bad P_Key"), "{}", manager.text());
     drop(manager);
     lab.place.down("m");
