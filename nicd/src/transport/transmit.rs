@@ -110,10 +110,13 @@ impl ChannelAdapter {
                 self.make_control(control, grant.start)
             }
             Offer::Data { queue_pair, packet } => {
-                let pair = &self.queue_pairs[*queue_pair as usize];
-                let could = line_free.max(packet.message.posted).max(pair.ready_since);
-                let held = self.scheduler.permitted_since(*queue_pair).since(could);
-                self.lanes[grant.lane.index()].congested += held;
+                // Only performance management reads it.
+                if self.config.management.is_some() {
+                    let pair = &self.queue_pairs[*queue_pair as usize];
+                    let could = line_free.max(packet.message.posted).max(pair.ready_since);
+                    let held = self.scheduler.permitted_since(*queue_pair).since(could);
+                    self.lanes[grant.lane.index()].congested += held;
+                }
                 self.make_data(*queue_pair, packet, grant.start, grant.end)
             }
         };
