@@ -102,7 +102,8 @@ if ! docker info >/dev/null 2>&1 && [ "$(id -u)" -eq 0 ]; then
   done
 fi
 
-cargo build --profile quick --bins
+# The module of Python tests is a library that no other target of Cargo builds.
+cargo build --profile quick --bins --lib
 # The image of virtual machines, kept in the cache of this user.
 "${CARGO_TARGET_DIR:-target}/quick/pausebed" vm build || lacks "no image of virtual machines"
 if docker info >/dev/null 2>&1; then
