@@ -1,3 +1,4 @@
+import functools
 import json
 import os
 import signal
@@ -93,11 +94,18 @@ def test_ctrl_c_ends_a_long_run(incast, tmp_path, seeds):
     incast.keys["measure"] = incast.keys["expect"] = []
     incast.save(tmp_path / "long.toml")
     line = f"import pausebed; print('begun', flush=True); pausebed.run({str(tmp_path / 'long.toml')!r}, seeds={seeds})"
-    child = subprocess.Popen([sys.executable, "-c", line], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert child.stdout.readline() == "begun\n"
-    time.sleep(0.5)
-    child.send_signal(signal.SIGINT)
-    _, said = child.communicate(timeout=30)
+    # A job in the background of a shell without job control ignores SIGINT, and so would its children.
+    default = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    child = subprocess.Popen(
+        [sys.executable, "-c", line], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=default
+    )
+    try:
+        assert child.stdout.readline() == "begun\n"
+        time.sleep(0.5)
+        child.send_signal(signal.SIGINT)
+        _, said = child.communicate(timeout=30)
+    finally:
+        child.kill()
     assert child.returncode != 0 and said.strip().endswith("KeyboardInterrupt")
 
 
