@@ -1,4 +1,6 @@
 //! Runs with exact pace: separate processes and real sockets, and a run directory that equals the virtual clock's.
+//!
+//! The slow campaigns take hours on two cores: `./test.sh --slow exact` goes on where the ledger ends.
 
 use super::containers::{self, docker};
 use super::laboratory::{Ended, Running, alone, eventually, in_repository, pause, pausebed};
@@ -6,6 +8,7 @@ use super::path::LossyPath;
 use super::{Busy, small};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use pausebed_tests::ledger::Ledger;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -159,25 +162,20 @@ fn scenarios() -> Vec<String> {
     found
 }
 
-/// A mark that a part of a slow test has passed with this build of the program, so that the test resumes behind it.
-fn mark(part: &str) -> PathBuf {
-    let program = std::fs::metadata(pausebed()).expect("the program is built");
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("exact");
-    std::fs::create_dir_all(&folder).expect("a folder for temporary files");
-    let built = std::os::unix::fs::MetadataExt::mtime(&program);
-    folder.join(format!("{}-{built}", part.replace(['/', ' '], "-")))
+/// What decides that a run with exact pace equals its twin.
+const UNDER_PROOF: [&str; 3] =
+    ["emulation/src/exact.rs", "emulation/src/exact", "topo/launch/src/daemons/outcome/exact.rs"];
+
+/// Does `part` unless the ledger has it: `work` returns what there is to say of runs that are equal.
+fn once(part: &str, work: impl FnOnce() -> String) {
+    Ledger::kept("exact", &UNDER_PROOF).once(part, || format!("equal, {}", work()));
 }
 
-/// Does `part` unless it is marked, and marks it.
-fn once(part: &str, work: impl FnOnce()) {
-    let mark = mark(part);
-    if mark.exists() {
-        println!("{part}: passed before");
-        return;
-    }
-    work();
-    println!("{part}: equal");
-    std::fs::write(mark, "").expect("a mark");
+/// Wall time, repeated datagrams, processes and datagrams of a run.
+fn described(exact: &Ended) -> String {
+    let [seconds, repeated] = ["/host/wall_seconds", "/repeated"].map(|name| exact.number(name));
+    let scheduling = exact.json()["host"]["versions"]["scheduling"].to_string();
+    format!("{seconds:.1} s, {repeated} repeated, {scheduling}")
 }
 
 #[test]
@@ -192,7 +190,11 @@ fn every_scenario_equals_its_twin_with_two_processes_and_with_one_for_each_devic
             let file = scenario(name);
             once(&format!("{word} {name}"), || {
                 let twin = twin(&file, &[]);
-                assert_equals(&twin, &file, &[&EXACT[..], &["--set", placement]].concat());
+                described(&assert_equals(
+                    &twin,
+                    &file,
+                    &[&EXACT[..], &["--set", placement]].concat(),
+                ))
             });
         }
     }
@@ -216,10 +218,11 @@ fn a_sample_equals_its_twin_between_namespaces() {
         let file = scenario(name);
         once(&format!("netns {name}"), || {
             let twin = twin(&file, &[]);
-            for placement in ["run.placement=worker", "run.placement=device"] {
+            let runs = ["run.placement=worker", "run.placement=device"].map(|placement| {
                 let words = ["--backend", "netns", "--pace", "exact", "--set", placement];
-                assert_equals(&twin, &file, &words);
-            }
+                described(&assert_equals(&twin, &file, &words))
+            });
+            runs.join("; ")
         });
     }
 }
@@ -236,7 +239,7 @@ fn a_sample_equals_its_twin_in_containers() {
         let file = scenario(name);
         once(&format!("compose {name}"), || {
             let twin = twin(&file, &[]);
-            assert_equals(&twin, &file, &["--backend", "compose", "--pace", "exact"]);
+            described(&assert_equals(&twin, &file, &["--backend", "compose", "--pace", "exact"]))
         });
     }
     assert_eq!(containers::census(), before);
@@ -254,7 +257,7 @@ fn twenty_runs_beside_busy_cores_equal_their_twin() {
     let _busy: Vec<Busy> = (0..cores).map(|core| Busy::on(&core.to_string(), 0)).collect();
     for run in 1..=20 {
         once(&format!("busy {run}"), || {
-            assert_equals(&twin, &file, &[&EXACT[..], &words].concat());
+            described(&assert_equals(&twin, &file, &[&EXACT[..], &words].concat()))
         });
     }
 }
@@ -266,12 +269,13 @@ fn case_4_over_a_path_that_loses_and_delays_equals_its_twin() {
     let _alone = alone();
     let file = scenario("pfister/case4-ib-cca");
     let words = ["--set", "run.duration=\"1200 mtu\""];
-    let twin = twin(&file, &words);
-    let path = LossyPath::start(&file, &[&words[..], &["--pace", "exact"]].concat());
-    let (ended, lost) = path.end(1_200.0);
-    let (code, text) = compared(&twin, &ended);
-    assert_eq!(code, Some(0), "{text}{}", ended.talk);
-    let repeated = ended.number("/repeated") as u64;
-    println!("{lost} datagrams lost, {repeated} sent again");
-    assert!(lost > 0 && repeated > 0);
+    once("lossy path pfister/case4-ib-cca", || {
+        let twin = twin(&file, &words);
+        let path = LossyPath::start(&file, &[&words[..], &["--pace", "exact"]].concat());
+        let (ended, lost) = path.end(1_200.0);
+        let (code, text) = compared(&twin, &ended);
+        assert_eq!(code, Some(0), "{text}{}", ended.talk);
+        assert!(lost > 0 && ended.number("/repeated") > 0.0);
+        format!("{lost} lost, {}", described(&ended))
+    });
 }
