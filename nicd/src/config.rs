@@ -3,6 +3,7 @@
 pub mod check;
 pub mod encapsulation;
 pub mod host;
+mod lid_ranges;
 
 pub use encapsulation::{
     DrainConfig, DscpMap, Encapsulation, ResequenceConfig, RoceConfig, RoceParams, RoceVersion,
@@ -68,7 +69,8 @@ pub struct NicConfig {
     pub scheme: SchemeConfig,
     /// Rate, MTU, buffer and flow control of the link.
     pub link: LinkConfig,
-    /// The LIDs of all adapters of the fabric in node order, including this NIC's.
+    /// The LIDs of all adapters of the fabric in node order, including this NIC's. In the text also `[FIRST, LAST]`.
+    #[serde(with = "lid_ranges")]
     pub adapters: Vec<Lid>,
     /// Connection classes, at most 255. Each pair of adapters has one queue pair per class, numbered by
     /// [`proto::ids::QueuePairNumber::planned`].

@@ -247,6 +247,7 @@ pub fn switch(scenario: &Scenario, node: usize) -> SwitchConfig {
             domain: settings.domain.at(at),
         }
     };
+    let management = management(settings, node);
     SwitchConfig {
         name: device.name.clone(),
         seed: scenario.run.seed,
@@ -255,10 +256,14 @@ pub fn switch(scenario: &Scenario, node: usize) -> SwitchConfig {
         sl2vl: settings.sl2vl.clone(),
         scheme: scenario.scheme.clone(),
         ports: neighbours.iter().enumerate().map(port).collect(),
-        routes: settings.forwarding.runs(node),
+        // The subnet manager sets those of a managed switch.
+        routes: match management {
+            Some(_) => Vec::new(),
+            None => settings.forwarding.runs(node),
+        },
         routing: routing(settings, node),
         watchdog: settings.switch.watchdog,
-        management: management(settings, node),
+        management,
         multicast: settings
             .multicast
             .iter()

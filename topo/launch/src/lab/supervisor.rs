@@ -16,7 +16,7 @@ use daemon::protocol::write_line;
 use daemon::token::Token;
 use emulation::cable::namespace::Namespace;
 use emulation::clock::Stopwatch;
-use proto::units::Instant;
+use proto::units::{Duration, Instant};
 use scenario::Scenario;
 use scenario::render::{Lab, render};
 use scenario::run::Backend;
@@ -229,7 +229,7 @@ fn make_token(folder: &Path) -> std::io::Result<Token> {
 }
 
 /// Renders a scenario without an end: traffic up to the end does not stop, and nothing is measured, because there
-/// is no last instant. Bins begin with the length that the scenario has.
+/// is no last instant. One bin, because nothing reads the series of a lab and those of large fabrics take gigabytes.
 fn without_end(scenario: &mut Scenario) -> Lab {
     let end = scenario.run.end();
     for item in scenario.traffic.items.iter_mut().filter(|item| item.stop >= end) {
@@ -237,6 +237,7 @@ fn without_end(scenario: &mut Scenario) -> Lab {
     }
     let mut lab = render(scenario);
     lab.plan.stop = Instant::NEVER;
+    lab.plan.bin = Duration::from_ps(u64::MAX);
     lab.plan.edges.clear();
     lab.plan.measured.clear();
     lab.plan.named.clear();
