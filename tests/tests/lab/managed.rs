@@ -9,6 +9,8 @@ mod engines;
 mod hostile;
 #[path = "managed/hot_spot.rs"]
 mod hot_spot;
+#[path = "managed/large.rs"]
+mod large;
 #[path = "managed/moved.rs"]
 mod moved;
 #[path = "managed/oracle.rs"]
@@ -111,8 +113,12 @@ impl Managed {
 
     /// Starts OpenSM and waits until the fabric is up.
     fn manage(&self) -> Manager {
+        self.manage_within(30.0)
+    }
+
+    fn manage_within(&self, seconds: f64) -> Manager {
         let manager = self.start_manager("h0");
-        assert!(eventually(30.0, || manager.said("SUBNET UP")), "{}", manager.text());
+        assert!(eventually(seconds, || manager.said("SUBNET UP")), "{}", manager.text());
         manager
     }
 
