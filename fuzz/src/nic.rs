@@ -75,6 +75,7 @@ pub fn config(choice: u8, traffic: u8) -> NicConfig {
         classes: CLASSES.into_iter().map(class).collect(),
         host: None,
         management: None,
+        groups: Vec::new(),
         traffic: (0..3).filter(|index| traffic >> index & 1 != 0).map(item).collect(),
     }
 }

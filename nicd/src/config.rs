@@ -13,6 +13,7 @@ pub use encapsulation::{
 pub use host::{HostConfig, RemoteConfig, ServeConfig, ServiceKind};
 
 pub use management::ManagementConfig;
+pub use management::records::GroupConfig;
 use proto::congestion::SchemeConfig;
 use proto::ids::{Lid, ServiceLevel};
 use proto::link::LinkConfig;
@@ -83,6 +84,10 @@ pub struct NicConfig {
     /// The NIC is under a subnet manager; InfiniBand only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub management: Option<ManagementConfig>,
+    /// The multicast groups that the NIC joins through subnet administration, at most 256. Traffic names one by its LID
+    /// of the plan.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<GroupConfig>,
 }
 
 proto::params! {

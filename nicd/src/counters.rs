@@ -75,6 +75,8 @@ proto::named_counters! {
         DuplicateRequest = "duplicate_request", Both;
         /// Multicast frames received.
         MulticastReceived = "multicast_rcv_packets", Both;
+        /// Joins of multicast groups that subnet administration has refused.
+        MulticastRefused = "multicast_join_refusals", Infiniband;
         /// Reaction points that crossed their logging threshold.
         Trigger = "rp_trigger_events", Both;
         /// Queue pairs that entered the error state.

@@ -23,6 +23,7 @@ pub mod foreign;
 mod lane;
 mod memory_region;
 mod message;
+mod multicast;
 mod notification_demux;
 mod paths;
 mod pending_connections;

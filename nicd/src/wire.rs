@@ -18,7 +18,7 @@ use crate::config::{Encapsulation, NicConfig};
 use bytes::BytesMut;
 use infiniband::InfinibandFormat;
 use management::partitions::PartitionTable;
-use management::resolver::PathRecord;
+use management::records::{Membership, PathRecord};
 use packet::{OutgoingPacket, Parsed};
 use proto::counters::DropReason;
 use proto::frame::{Frame, FrameKind, FramePool};
@@ -104,6 +104,36 @@ impl WireFormat {
     pub fn path(&self, planned: Lid) -> Option<&PathRecord> {
         match self {
             WireFormat::Infiniband(format) => format.path(planned),
+            WireFormat::Roce(_) => None,
+        }
+    }
+
+    /// On a managed fabric packets to the group with LID `planned` in the plan are as `membership` says.
+    pub fn set_membership(&mut self, planned: Lid, membership: Membership) {
+        if let WireFormat::Infiniband(format) = self {
+            format.set_membership(planned, membership);
+        }
+    }
+
+    /// The port does not belong to this group.
+    pub fn lose_membership(&mut self, planned: Lid) {
+        if let WireFormat::Infiniband(format) = self {
+            format.lose_membership(planned);
+        }
+    }
+
+    /// What is known of the group with LID `planned` in the plan.
+    pub fn membership(&self, planned: Lid) -> Option<&Membership> {
+        match self {
+            WireFormat::Infiniband(format) => format.membership(planned),
+            WireFormat::Roce(_) => None,
+        }
+    }
+
+    /// The group, by its LID of the plan, that takes a multicast packet with these octets.
+    pub fn joined(&self, octets: &[u8]) -> Option<(Lid, &Membership)> {
+        match self {
+            WireFormat::Infiniband(format) => format.joined(octets),
             WireFormat::Roce(_) => None,
         }
     }

@@ -41,6 +41,9 @@ const MESSAGE_MAX: Bytes = Bytes::new(1 << 31);
 const TEST_FRAME_OVERHEAD: u64 = EthernetHeader::LEN as u64 + 4;
 /// A planned queue pair number has eight bits for the class, and the value 0 is reserved.
 const CLASSES_MAX: usize = 255;
+/// The plan numbers groups as multicast LIDs. Source: IBTA Vol 1, 4.1.3.
+pub(crate) const GROUP_FIRST: u16 = 0xc000;
+const GROUPS_MAX: usize = 256;
 /// Each service has memory of its own.
 const SERVICES_MAX: usize = 16;
 
@@ -64,6 +67,7 @@ impl NicConfig {
             ));
         }
         self.check_host()?;
+        self.check_groups()?;
         let adapters = self.check_adapters()?;
         for (index, class) in self.classes.iter().enumerate() {
             let place = |rule| ConfigError::Rule(format!("class {index}: {rule}"));
@@ -91,6 +95,20 @@ impl NicConfig {
             require(is_mtu && *mtu <= self.link.mtu, rule)?;
             let rule = "the number of a foreign host is unicast, and that of no adapter";
             require(lid.is_unicast() && !self.adapters.contains(lid), rule)?;
+        }
+        Ok(())
+    }
+
+    fn check_groups(&self) -> Result<(), ConfigError> {
+        let is_managed = self.groups.is_empty() || self.management.is_some();
+        require(is_managed, "multicast groups need a subnet manager")?;
+        let numbers = GROUP_FIRST..GROUP_FIRST + GROUPS_MAX as u16;
+        for (index, group) in self.groups.iter().enumerate() {
+            let place = |rule| format!("group {:?}: {rule}", group.name);
+            let is_new = self.groups[..index].iter().all(|other| other.lid != group.lid);
+            let has_number = is_new && numbers.contains(&group.lid.get());
+            require(has_number, place("its LID is one of 256 from 0xc000, each once"))?;
+            require(group.mgid.is_multicast(), place("its MGID begins with ff"))?;
         }
         Ok(())
     }
@@ -199,8 +217,10 @@ impl NicConfig {
         require(!is_test || self.test_frame_sizes().contains(&item.size.get()), rule)?;
         let remote =
             |lid: &Lid| transport == Some(Transport::Rc) && self.remotes().any(|r| r == *lid);
-        let is_peer =
-            |lid: &Lid| *lid != self.lid && (adapters.binary_search(lid).is_ok() || remote(lid));
+        let group = |lid: &Lid| is_ud && self.groups.iter().any(|group| group.lid == *lid);
+        let is_peer = |lid: &Lid| {
+            *lid != self.lid && (adapters.binary_search(lid).is_ok() || remote(lid) || group(lid))
+        };
         match &item.to {
             Target::Uniform => require(self.adapters.len() >= 2, NO_RECEIVER)?,
             Target::Lids(lids) => {

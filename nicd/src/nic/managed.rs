@@ -13,7 +13,7 @@ use ::management::agent::performance::Totals;
 use ::management::agent::port::PortState;
 use ::management::endpoint::Outgoing;
 use ::management::partitions::BadPartition;
-use ::management::resolver::Resolver;
+use ::management::resolver::{Answer, Resolver};
 use ::management::{Agents, Change, Datagram, Management, NodeKind, Verdict, packet};
 use proto::congestion::{Roles, SchemeConfig};
 use proto::counters::DropReason;
@@ -61,7 +61,7 @@ impl Managed {
             general: VecDeque::new(),
             lane: lane(0),
             goes_first: true,
-            resolver: Resolver::new(config.lid, management.guid),
+            resolver: Resolver::new(config.lid, management.guid, &config.groups),
             resolved: 0,
             delivered: 0,
             injected: 0,
@@ -107,9 +107,14 @@ impl Managed {
             octets: Box::new(datagram.0),
         };
         while let Some((peer, answer)) = self.endpoint.poll_own() {
-            let (found, acknowledgement) = self.resolver.receive(&answer);
-            if let Some((planned, path)) = found {
-                adapter.set_path(planned, path, now);
+            let (answer, acknowledgement) = self.resolver.receive(&answer);
+            match answer {
+                Some(Answer::Path(planned, path)) => adapter.set_path(planned, path, now),
+                Some(Answer::Joined(planned, membership)) => {
+                    adapter.set_membership(planned, membership, now);
+                }
+                Some(Answer::Refused(planned)) => adapter.lose_membership(planned),
+                None => {}
             }
             if let Some(datagram) = acknowledgement {
                 return Some(message(peer, &datagram));
@@ -117,12 +122,13 @@ impl Managed {
         }
         let new = adapter.peers_from(self.resolved);
         self.resolved += new.len();
-        new.for_each(|peer| self.resolver.want(peer));
+        // A group is joined whether or not the adapter sends to it.
+        new.filter(|peer| peer.is_unicast()).for_each(|peer| self.resolver.want(peer));
         if !self.has_manager() {
             return None;
         }
         let agents = &self.endpoint.agents;
-        let request = self.resolver.poll(agents.prefix(), now);
+        let request = self.resolver.poll(agents.prefix(), agents.partitions(0).first(), now);
         while let Some(planned) = self.resolver.poll_unknown() {
             adapter.go_without_path(planned, now);
         }

@@ -16,12 +16,12 @@ use crate::transport::scheduler::Scheduler;
 use crate::wire::WireFormat;
 use crate::workload::{MessageStarted, Progress, WorkRequest};
 use proto::congestion::{Roles, SchemeConfig};
-use proto::counters::Balance;
+use proto::counters::{Balance, FlowId, ReceptionReading};
 use proto::events::{DeviceEvent, EventKind};
 use proto::frame::{Frame, FramePool};
 use proto::ids::{Lid, ServiceLevel, VirtualLane};
 use proto::units::Instant;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 /// Queue pairs, their scheduling and their pacing.
@@ -40,6 +40,8 @@ pub struct ChannelAdapter {
     pub(super) pool: FramePool,
     pub(super) totals: Totals,
     pub(super) latencies: Latencies,
+    /// What members of multicast groups have received.
+    pub(super) multicast: BTreeMap<FlowId, ReceptionReading>,
     pub(super) balance: Balance,
     pub(super) started: VecDeque<MessageStarted>,
     /// A script of the workload waits for progress.
@@ -71,6 +73,7 @@ impl ChannelAdapter {
             connections: ConnectionTable::new(
                 config.lid,
                 &config.adapters.iter().copied().chain(config.remotes()).collect::<Vec<_>>(),
+                &config.groups.iter().map(|group| group.lid).collect::<Vec<_>>(),
                 config.classes.len(),
             ),
             pending: PendingConnections::new(lanes),
@@ -83,6 +86,7 @@ impl ChannelAdapter {
             pool: FramePool::default(),
             totals: Totals::default(),
             latencies: Latencies::default(),
+            multicast: BTreeMap::new(),
             balance: Balance::default(),
             started: VecDeque::new(),
             reports_progress: config

@@ -103,12 +103,17 @@ impl ChannelAdapter {
         let NicConfig { retry_count, rnr_retry, .. } = self.config;
         let limits = RetryLimits { retry_count, rnr_retry };
         self.scheduler.add_queue_pair();
+        let numbers = [peer, self.config.lid].map(|lid| QueuePairNumber::planned(class, lid));
+        let [number, remote] = match peer.is_multicast() {
+            true => [numbers[1], QueuePairNumber::truncate(QueuePairNumber::MAX)],
+            false => numbers,
+        };
         self.queue_pairs.push(QueuePair {
             class,
             config,
             peer,
-            number: QueuePairNumber::planned(class, peer),
-            remote: QueuePairNumber::planned(class, self.config.lid),
+            number,
+            remote,
             memory: (MemoryRegion::START, MemoryRegion::KEY),
             path_mtu: self.config.link.mtu.get() as u32,
             lane: self.wire.lane(level),

@@ -1,13 +1,15 @@
-//! The paths of queue pairs on a managed fabric: LID, service level, P_Key, and the lane that follows.
+//! The paths of queue pairs on a managed fabric: LID, service level, P_Key, and the lane that follows. The path to a
+//! multicast group comes with the membership.
 //!
 //! A queue pair sends when its path is known, or when the subnet administration has none. A connection class with service
 //! level 0 takes that of the path; another class keeps its own. A queue pair whose lane changes takes along what waits in
 //! the old one. Source: IBTA Vol 1, 15.2.5.16 (PathRecord), 7.6.6 (SLtoVL).
 
+use crate::counters::Total;
 use crate::transport::adapter::ChannelAdapter;
 use crate::transport::lane::{ControlContent, Lane};
 use management::partitions::PartitionTable;
-use management::resolver::PathRecord;
+use management::records::{Membership, PathRecord};
 use proto::frame::FrameHeaders;
 use proto::ids::{Address, Lid, Psn, ServiceLevel, VirtualLane};
 use proto::units::Instant;
@@ -15,9 +17,32 @@ use proto::units::Instant;
 impl ChannelAdapter {
     /// Packets to the peer with LID `planned` in the plan go along `path` from now on.
     pub fn set_path(&mut self, planned: Lid, path: PathRecord, now: Instant) {
-        let before = self.wire.path(planned).map_or(0, |path| path.level.get());
+        let before = self.wire.path(planned).map(|path| path.level);
         self.wire.set_path(planned, path);
-        if path.level.get() != before {
+        self.on_path(planned, before, now);
+    }
+
+    /// The port belongs to the group with LID `planned` in the plan, and its packets are as `membership` says. A group
+    /// whose packets are smaller than those of the link is none for this port.
+    pub fn set_membership(&mut self, planned: Lid, membership: Membership, now: Instant) {
+        if membership.mtu < self.config.link.mtu.get() {
+            return self.lose_membership(planned);
+        }
+        let before = self.wire.path(planned).map(|path| path.level);
+        self.wire.set_membership(planned, membership);
+        self.on_path(planned, before, now);
+    }
+
+    /// The port does not belong to the group, whatever it was before. What it sends goes where it went.
+    pub fn lose_membership(&mut self, planned: Lid) {
+        self.wire.lose_membership(planned);
+        self.totals.count(Total::MulticastRefused);
+    }
+
+    /// There is a path to this peer or group, and there was one with the level `before`.
+    fn on_path(&mut self, planned: Lid, before: Option<ServiceLevel>, now: Instant) {
+        let level = self.wire.path(planned).map(|path| path.level);
+        if level.unwrap_or_default() != before.unwrap_or_default() {
             let indexes: Vec<u32> = self.connections.with(planned).collect();
             indexes.into_iter().for_each(|index| self.place(index, now));
             self.refile_pending(now);

@@ -24,9 +24,14 @@ impl ChannelAdapter {
         Balance { buffered: self.held, ..self.balance }
     }
 
-    /// Appends the totals with their names.
+    /// Appends the totals with their names, and the multicast LIDs of groups: 0 until the port belongs to the group.
     pub fn read_named(&self, named: &mut Vec<(String, u64)>) {
         self.totals.read(&self.config.wire, named);
+        let joined = |lid| self.wire.membership(lid).filter(|membership| membership.is_joined);
+        named.extend(self.config.groups.iter().map(|group| {
+            let mlid = joined(group.lid).map_or(0, |membership| membership.path.lid.get());
+            (format!("multicast_lid_{}", group.name), mlid.into())
+        }));
     }
 
     /// Fills in receptions and latencies.
@@ -39,6 +44,7 @@ impl ChannelAdapter {
             let periods = queue.notification_point.periods();
             ReceptionReading { periods, ..queue.received.clone() }
         }));
+        reading.receptions.extend(self.multicast.values().cloned());
         reading.latencies.clear();
         reading.latencies.extend(self.latencies.values().cloned());
     }

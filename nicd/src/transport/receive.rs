@@ -4,6 +4,7 @@ use crate::config::Transport as Service;
 use crate::counters::Total;
 use crate::timers::Timer;
 use crate::transport::adapter::ChannelAdapter;
+use crate::transport::message::Stamp;
 use crate::transport::requester::{AckOutcome, RequesterAction};
 use crate::transport::responder::{AckAction, Request, RequestOutcome, Verb};
 use crate::transport::transmit::QUEUE_KEY;
@@ -80,8 +81,11 @@ impl ChannelAdapter {
             if key_of(&frame.octets).is_some_and(|key| self.wire.matching_key(key).is_none()) {
                 return Err(DropReason::PartitionKey);
             }
-            // No queue pair joins a multicast group. The frame still counts as delivered, so that
-            // the conservation sum closes.
+            if self.config.management.is_some() {
+                return self.on_multicast(received);
+            }
+            // Without subnet administration no port joins a group. The frame still counts as delivered, so that the
+            // conservation sum closes.
             self.totals.count(Total::MulticastReceived);
             return Ok(Disposition::Delivered);
         }
@@ -252,14 +256,16 @@ impl ChannelAdapter {
         if let Some(delivery) = delivery {
             received.messages += 1;
             received.last = Some(arrived);
-            if let Some(stamp) = delivery.stamp {
-                let item = stamp.item;
-                let new = || LatencyReading { item, ..LatencyReading::default() };
-                let latencies = self.latencies.entry(item).or_insert_with(new);
-                latencies.count(arrived.since(stamp.posted));
-            }
+            self.count_latency(delivery.stamp, arrived);
         }
         Ok(Disposition::Delivered)
+    }
+
+    /// Counts the latency of a message that arrived as a whole and begins with this stamp.
+    pub(super) fn count_latency(&mut self, stamp: Option<Stamp>, arrived: Instant) {
+        let Some(Stamp { item, posted, .. }) = stamp else { return };
+        let new = || LatencyReading { item, ..LatencyReading::default() };
+        self.latencies.entry(item).or_insert_with(new).count(arrived.since(posted));
     }
 
     fn on_acknowledgement(&mut self, packet: &AdmittedPacket<'_>, now: Instant) -> Outcome {

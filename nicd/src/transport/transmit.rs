@@ -13,6 +13,7 @@ use crate::wire::packet::OutgoingPacket;
 use crate::wire::{WireFormat, test_frame};
 use crate::workload::MessageStarted;
 use bytes::BytesMut;
+use management::records::GROUP_QUEUE_KEY;
 use proto::congestion::{TransportNote, Travel};
 use proto::device::Departure;
 use proto::events::{Direction, EventKind, NoteKind};
@@ -21,11 +22,11 @@ use proto::ids::{Psn, VirtualLane};
 use proto::link::port::{Grant, Head, LaneSource};
 use proto::units::{Bytes, Instant};
 use proto::wire::infiniband::opcode::Position;
-use proto::wire::infiniband::{Aeth, Bth, Deth, ExtendedHeaders, Opcode, Reth};
+use proto::wire::infiniband::{Aeth, Bth, Deth, ExtendedHeaders, Grh, Opcode, Reth};
 
 /// The Q_Key of every UD queue pair. Bit 31 is clear, so senders may choose it. Source: IBTA Vol 1, 10.2.4
 /// (controlled Q_Keys).
-pub(super) const QUEUE_KEY: u32 = 0x0070_6264;
+pub(super) const QUEUE_KEY: u32 = GROUP_QUEUE_KEY;
 
 fn opcode(class: &ClassConfig, position: Position) -> Opcode {
     let service = match class.transport {
@@ -92,7 +93,8 @@ impl LaneSource for ChannelAdapter {
             test_frame::size(packet.length)
         } else {
             let extended = opcode(&pair.config, packet.position).extended_headers().octets();
-            self.tagged_size(self.wire.size(extended, packet.length as usize), pair, now)
+            let global = if pair.peer.is_multicast() { Grh::LEN } else { 0 };
+            self.tagged_size(self.wire.size(global + extended, packet.length as usize), pair, now)
         };
         let offer = Offer::Data { queue_pair: turn.queue_pair, packet };
         Some(Head { size, ready: since.min(now), class: FrameClass::Data, offer })
@@ -235,9 +237,10 @@ impl ChannelAdapter {
         let bth = Bth::new(opcode(class, packet.position), pair.remote, packet.psn);
         let datagram = class.transport == Service::Ud;
         let writes = class.operation == Operation::Write && begins;
+        let group = || self.wire.membership(pair.peer).filter(|_| pair.peer.is_multicast());
         let extended = ExtendedHeaders {
             deth: datagram.then_some(Deth {
-                queue_key: QUEUE_KEY,
+                queue_key: group().map_or(QUEUE_KEY, |group| group.queue_key),
                 reserved8: 0,
                 source: pair.number,
             }),

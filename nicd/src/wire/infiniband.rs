@@ -3,12 +3,12 @@
 use crate::config::{CnpBody, NicConfig};
 use crate::wire::packet::{FrameContent, OutgoingPacket, Parsed, ReceivedPacket};
 use management::partitions::PartitionTable;
-use management::resolver::PathRecord;
+use management::records::{Membership, PathRecord};
 use proto::counters::DropReason;
 use proto::ids::{Lid, ServiceLevel, VirtualLane};
 use proto::units::Bytes;
 use proto::wire::infiniband::crc::verify_icrc;
-use proto::wire::infiniband::{Bth, LrhView, Packet, PacketBuilder};
+use proto::wire::infiniband::{Bth, GrhView, LinkNextHeader, Lrh, LrhView, Packet, PacketBuilder};
 
 /// Octets of LRH, BTH, ICRC and VCRC, which every packet has.
 const HEADERS: u64 = 8 + 12 + 4 + 2;
@@ -23,6 +23,8 @@ pub(super) struct ManagedAddresses {
     partitions: PartitionTable,
     /// By LID of the plan; `None` where no path record has come.
     paths: Vec<Option<PathRecord>>,
+    /// What is known of multicast groups, by their LIDs of the plan.
+    memberships: Vec<(Lid, Membership)>,
 }
 
 impl ManagedAddresses {
@@ -31,7 +33,15 @@ impl ManagedAddresses {
     }
 
     fn path(&self, planned: Lid) -> Option<&PathRecord> {
+        if planned.is_multicast() {
+            return self.membership(planned).map(|membership| &membership.path);
+        }
         self.paths.get(usize::from(planned.get()))?.as_ref()
+    }
+
+    fn membership(&self, planned: Lid) -> Option<&Membership> {
+        let known = self.memberships.iter().find(|(group, _)| *group == planned);
+        known.map(|(_, membership)| membership)
     }
 }
 
@@ -58,6 +68,7 @@ impl InfinibandFormat {
                     mask_bits: 0,
                     partitions: PartitionTable::default(),
                     paths: Vec::new(),
+                    memberships: Vec::new(),
                 })
             }),
             lanes: std::array::from_fn(|level| VirtualLane::truncate(lane(level))),
@@ -94,13 +105,48 @@ impl InfinibandFormat {
         self.managed.as_ref()?.path(planned)
     }
 
+    pub(super) fn set_membership(&mut self, planned: Lid, mut membership: Membership) {
+        let Some(managed) = &mut self.managed else { return };
+        let key = &mut membership.path.key;
+        *key = managed.partitions.find(*key).unwrap_or(managed.partitions.first());
+        managed.memberships.retain(|(group, _)| *group != planned);
+        managed.memberships.push((planned, membership));
+    }
+
+    pub(super) fn lose_membership(&mut self, planned: Lid) {
+        let known = self.managed.iter_mut().flat_map(|managed| &mut managed.memberships);
+        for (_, membership) in known.filter(|(group, _)| *group == planned) {
+            (membership.is_member, membership.is_joined) = (false, false);
+        }
+    }
+
+    pub(super) fn membership(&self, planned: Lid) -> Option<&Membership> {
+        self.managed.as_ref()?.membership(planned)
+    }
+
+    /// The group that a packet with these octets is for, by its LID of the plan: the port is a member, and both MGID and
+    /// multicast LID are those of the group.
+    pub(super) fn joined(&self, octets: &[u8]) -> Option<(Lid, &Membership)> {
+        let managed = self.managed.as_ref()?;
+        let lrh = LrhView::new(octets).ok()?;
+        if lrh.next_header() != LinkNextHeader::Global {
+            return None;
+        }
+        let dgid = GrhView::new(&octets[Lrh::LEN..]).ok()?.dgid();
+        let is_its = |membership: &Membership| {
+            membership.is_member && membership.grh.dgid == dgid && membership.path.lid == lrh.dlid()
+        };
+        let found = managed.memberships.iter().find(|(_, membership)| is_its(membership))?;
+        Some((found.0, &found.1))
+    }
+
     /// Packets of a path whose P_Key the port no longer has are sent with its first one.
     pub(super) fn set_partitions(&mut self, table: PartitionTable) {
         if let Some(managed) = &mut self.managed {
             managed.partitions = table;
-            for path in managed.paths.iter_mut().flatten().filter(|path| !table.has(path.key)) {
-                path.key = table.first();
-            }
+            let groups = managed.memberships.iter_mut().map(|(_, membership)| &mut membership.path);
+            let paths = managed.paths.iter_mut().flatten().chain(groups);
+            paths.filter(|path| !table.has(path.key)).for_each(|path| path.key = table.first());
         }
     }
 
@@ -135,6 +181,7 @@ impl InfinibandFormat {
     #[inline]
     pub(super) fn builder(&self, packet: &OutgoingPacket) -> PacketBuilder {
         let (mut bth, mut dlid, mut slid) = (packet.bth, packet.to, self.own);
+        let mut grh = None;
         if let Some(managed) = &self.managed {
             let path = managed.path(packet.to);
             bth.partition_key = path.map_or(managed.partitions.first(), |path| path.key);
@@ -142,12 +189,16 @@ impl InfinibandFormat {
             // The path bits of a LID that the port had before do not count.
             let source = path.map(|path| path.source).filter(|source| managed.owns(*source));
             slid = source.unwrap_or(managed.own);
+            if packet.to.is_multicast() {
+                grh = managed.membership(packet.to).map(|membership| membership.grh);
+            }
         }
         PacketBuilder {
             virtual_lane: packet.lane,
             service_level: packet.level,
             dlid,
             slid,
+            grh,
             extended: packet.extended,
             ..PacketBuilder::new(bth)
         }

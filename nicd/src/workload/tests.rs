@@ -28,6 +28,7 @@ fn workload(traffic: Vec<TrafficConfig>) -> Workload {
     Workload::new(&NicConfig {
         host: None,
         management: None,
+        groups: Vec::new(),
         name: "h3".to_owned(),
         seed: 11,
         lid: Lid::new(3),

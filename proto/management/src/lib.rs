@@ -18,6 +18,7 @@ pub mod directed_route;
 pub mod endpoint;
 pub mod packet;
 pub mod partitions;
+pub mod records;
 pub mod resolver;
 pub mod segment;
 

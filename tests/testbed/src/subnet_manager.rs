@@ -11,14 +11,14 @@ mod administration;
 mod beside;
 mod fabric;
 
-pub use administration::Administration;
+pub use administration::{Administration, Group};
 pub use beside::Beside;
 pub use fabric::{Fabric, Node};
 
 use management::Datagram;
 use management::attribute::subnet::{
-    linear_forwarding, node_info, notice, p_key_table, port_info, sl_to_vl, switch_info,
-    vl_arbitration,
+    linear_forwarding, multicast_forwarding, node_info, notice, p_key_table, port_info, sl_to_vl,
+    switch_info, vl_arbitration,
 };
 use management::datagram::{HOP_COUNT, INITIAL_PATH, METHOD, SUBNET_DIRECTED, TRANSACTION, method};
 use proto::device::ManagementDatagram;
@@ -261,8 +261,12 @@ impl Manager {
             self.outgoing.push_back(outgoing(message.peer, &datagram));
             return;
         }
-        if let Some(answer) = self.administration.answer(message, &self.fabric) {
+        let path = self.administration.answer(message, &self.fabric);
+        if let Some(answer) = path.or_else(|| self.administration.join(message)) {
             self.outgoing.push_back(answer);
+            if std::mem::take(&mut self.administration.has_new_members) {
+                self.set_groups();
+            }
             return;
         }
         let id = datagram.get(&TRANSACTION);
@@ -382,6 +386,36 @@ impl Manager {
                     },
                 );
             }
+        }
+    }
+
+    /// Asks every adapter to register again.
+    pub fn reregister(&mut self) {
+        let (manager, bits) = (self.fabric.nodes[0].lid, self.lid_mask_bits);
+        for node in self.fabric.nodes.clone().into_iter().filter(|node| !node.is_switch) {
+            self.request(&node.path, method::SET, 0x15, 1, Purpose::Applied, |data| {
+                introduce(data, &node, (manager, bits));
+                port_info::CLIENT_REREGISTER.set(data, 1);
+            });
+        }
+    }
+
+    /// Sets the multicast forwarding tables of all switches, for groups in the first block and ports below 16.
+    pub fn set_groups(&mut self) {
+        for (index, node) in self.fabric.nodes.clone().into_iter().enumerate() {
+            if !node.is_switch {
+                continue;
+            }
+            let groups = self.administration.groups.clone();
+            let fabric = self.fabric.clone();
+            self.request(&node.path, method::SET, 0x1b, 0, Purpose::Applied, |data| {
+                for group in groups {
+                    let ports = fabric.tree(index, &group.members);
+                    let mask = ports.into_iter().fold(0, |mask, port| mask | 1 << port);
+                    let place = usize::from(group.mlid.get() - 0xc000);
+                    multicast_forwarding::PORTS.set_at(place, data, mask);
+                }
+            });
         }
     }
 

@@ -28,13 +28,15 @@ use proto::link::{CreditConfig, FlowControlConfig, LinkConfig};
 use proto::random::Random;
 use proto::units::{BitRate, Bytes, Duration, Instant};
 use proto::wire::infiniband::LrhView;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard};
 use switchd::config::{MemoryConfig, PortConfig, RoutingConfig, SwitchConfig};
 use switchd::switch::Switch;
 use testbed::subnet_manager::{Beside, Manager, Phase};
 
+#[path = "managed/multicast.rs"]
+mod multicast;
 #[path = "managed/partitions.rs"]
 mod partitions;
 #[path = "managed/performance.rs"]
@@ -115,8 +117,8 @@ impl Stream {
 }
 
 fn nic(node: usize, streams: &[Stream]) -> Nic {
-    let class = |level| ClassConfig {
-        transport: Transport::Rc,
+    let class = |transport, level| ClassConfig {
+        transport,
         operation: Operation::Send,
         service_level: ServiceLevel::truncate(level),
     };
@@ -140,10 +142,11 @@ fn nic(node: usize, streams: &[Stream]) -> Nic {
         scheme: scheme(),
         link: link(),
         adapters: (0..ADAPTERS).map(lid).collect(),
-        classes: vec![class(0), class(1)],
+        classes: vec![class(Transport::Rc, 0), class(Transport::Rc, 1), class(Transport::Ud, 0)],
         traffic: streams.iter().filter(|stream| stream.from == node).map(Stream::config).collect(),
         host: None,
         management: management(node),
+        groups: multicast::groups(node, streams),
     };
     Nic::new(config).expect("a valid NIC")
 }

@@ -62,6 +62,7 @@ pub fn config(lid: u16) -> NicConfig {
         traffic: Vec::new(),
         host: None,
         management: None,
+        groups: Vec::new(),
     }
 }
 

@@ -3,8 +3,8 @@
 
 use super::{Access, Field};
 
-/// A field of the header, by its first octet and its first bit in it.
-const fn field(name: &'static str, octet: usize, bit: usize, bits: usize) -> Field {
+/// A field, by its first octet and its first bit in it.
+pub(crate) const fn field(name: &'static str, octet: usize, bit: usize, bits: usize) -> Field {
     Field { name, first: octet * 8 + bit, bits, access: Access::Write, count: 1, stride: 0 }
 }
 

@@ -1,11 +1,12 @@
-//! The subnet administration of the test manager: path records.
+//! The subnet administration of the test manager: path records and multicast groups.
 //!
-//! Source: IBTA Vol 1, 15.2.5.16 (PathRecord).
+//! Source: IBTA Vol 1, 15.2.5.16 (PathRecord), 15.2.5.17 (MCMemberRecord).
 
 use super::Fabric;
 use management::Datagram;
 use management::datagram::{ADMINISTRATION, method};
 use management::partitions::PartitionTable;
+use management::records::{self, JOIN_STATE, MC_MEMBER_RECORD, MGID, MLID, PORT_GID};
 use proto::device::ManagementDatagram;
 use proto::ids::Lid;
 use std::collections::BTreeMap;
@@ -19,6 +20,23 @@ const P_KEY: usize = 50;
 const LEVEL: usize = 53;
 /// No records.
 const NO_RECORDS: u16 = 0x0300;
+/// The request is not valid.
+const INVALID: u16 = 0x0200;
+/// MTU of 2048 octets.
+const MTU_2048: u64 = 4;
+
+/// A multicast group.
+#[derive(Clone, Debug)]
+pub struct Group {
+    /// Its address, in two halves.
+    pub mgid: [u64; 2],
+    /// Its multicast LID.
+    pub mlid: Lid,
+    /// Q_Key and P_Key of its packets.
+    pub keys: (u32, u16),
+    /// The JoinState of each port, by node GUID.
+    pub members: BTreeMap<u64, u64>,
+}
 
 /// What the administration knows beside the fabric.
 #[derive(Debug, Default)]
@@ -29,9 +47,52 @@ pub struct Administration {
     pub level: u8,
     /// What every path adds to the LIDs of both ends, of ports with an LMC.
     pub path_bits: u16,
+    /// The multicast groups, in the order of their creation.
+    pub groups: Vec<Group>,
+    /// The multicast LID of the next group, from 0xC000.
+    pub next_group: u16,
+    /// Q_Key and P_Key of every group where they are not those of its creator.
+    pub group_keys: Option<(u32, u16)>,
+    /// Requests to join, in order: node GUID and JoinState.
+    pub joins: Vec<(u64, u64)>,
+    /// A group is another since its routes were set.
+    pub has_new_members: bool,
 }
 
 impl Administration {
+    /// The answer to a join, which creates the group if the port is a full member; `None` if `message` is no join.
+    pub fn join(&mut self, message: &ManagementDatagram) -> Option<ManagementDatagram> {
+        let mut datagram = Datagram(*message.octets);
+        let is_ours = datagram.class() == ADMINISTRATION && datagram.method() == method::SET;
+        if !is_ours || datagram.attribute() != MC_MEMBER_RECORD {
+            return None;
+        }
+        let data = datagram.data();
+        let (mgid, state) = ([0, 1].map(|half| MGID.at(half, data)), JOIN_STATE.get(data));
+        let guid = PORT_GID.at(1, data) - 1;
+        self.joins.push((guid, state));
+        if state & 1 == 1 && self.groups.iter().all(|group| group.mgid != mgid) {
+            let mlid = Lid::new(0xc000 + self.next_group);
+            self.next_group += 1;
+            let keys = (records::QUEUE_KEY.get(data) as u32, records::P_KEY.get(data) as u16);
+            let keys = self.group_keys.unwrap_or(keys);
+            self.groups.push(Group { mgid, mlid, keys, members: BTreeMap::new() });
+        }
+        let group = self.groups.iter_mut().find(|group| group.mgid == mgid);
+        datagram.answer(if group.is_some() { 0 } else { INVALID });
+        if let Some(group) = group {
+            self.has_new_members |= group.members.insert(guid, state) != Some(state);
+            let data = datagram.data_mut();
+            MLID.set(data, group.mlid.get().into());
+            records::MTU.set(data, MTU_2048);
+            records::LEVEL.set(data, self.level.into());
+            records::QUEUE_KEY.set(data, group.keys.0.into());
+            records::P_KEY.set(data, group.keys.1.into());
+        }
+        let octets = Box::new(datagram.0);
+        Some(ManagementDatagram { octets, ..message.clone() })
+    }
+
     /// The answer to a request for a path; `None` if `message` is no such request.
     pub fn answer(
         &self,

@@ -2,7 +2,7 @@
 
 use management::attribute::subnet::node_info;
 use proto::ids::Lid;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// The LIDs of nodes without a planned one begin here.
 const FREE: u16 = 100;
@@ -94,6 +94,29 @@ impl Fabric {
             }
         }
         distances
+    }
+
+    /// The ports of switch `at` that lead a group's packets to its members, along a tree that begins at the first switch.
+    /// Ports that only send are no members, but theirs may be the way to the tree.
+    pub fn tree(&self, at: usize, members: &BTreeMap<u64, u64>) -> BTreeSet<u8> {
+        let root = self.nodes.iter().position(|node| node.is_switch).expect("a switch");
+        let distances = self.distances(root);
+        let mut ports = BTreeSet::new();
+        for (guid, state) in members {
+            let Some(mut node) = self.nodes.iter().position(|node| node.guid == *guid) else {
+                continue;
+            };
+            while node != root && distances[node].is_some() {
+                let hops = distances[node].map(|hops| hops - 1);
+                let nearer = |(_, (peer, _)): &(&u8, &(usize, u8))| distances[*peer] == hops;
+                let (up, (next, down)) =
+                    self.nodes[node].peers.iter().find(nearer).expect("a way to the root");
+                ports.extend((node == at).then_some(*up));
+                ports.extend((*next == at && state & 1 == 1).then_some(*down));
+                node = *next;
+            }
+        }
+        ports
     }
 
     /// The forwarding table of switch `at`: a shortest way to each LID, port 0 for its own. Equal ways share the LIDs, of
