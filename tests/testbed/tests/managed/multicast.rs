@@ -76,7 +76,7 @@ fn a_port_that_has_not_joined_drops_the_packets_and_counts_them() {
     let run = run(&[to_group(3, 100, JOINED)], us(9_000), |beside| {
         beside.at(us(4_500), |manager| {
             // A third port of s1: that of h2.
-            let mask = 1u16 << 1 | 1 << 2 | 1 << TRUNKS[0] | 1 << TRUNKS[1];
+            let mask = 1u16 << 1 | 1 << 2 | 1 << TRUNKS[0];
             manager.ask_along(TO_S1, method::SET, 0x1b, 0, &mask.to_be_bytes());
         })
     });
@@ -107,14 +107,16 @@ fn packets_have_the_partition_of_their_group() {
     // The group belongs to a partition that h3 is not in: what h4 sends there has the key of h4.
     let streams = [to_group(3, 50, JOINED)];
     let run = run(&streams, us(9_000), |beside| {
-        beside.at(us(800), |manager| {
+        let created = |manager: &mut Manager| {
+            manager.administration.group_keys = Some((0xb1b, 0x8001));
+        };
+        beside.at(Instant::ZERO, created).at(us(800), |manager| {
             for (node, keys) in
                 [(0, [0xffff, 0x8001]), (2, [0x7fff, 0x8002]), (3, [0xffff, 0x8001])]
             {
                 let path = manager.fabric.node(guid(node)).expect("it was found").path.clone();
                 manager.set_partitions(&path, 0, &keys, (false, false));
             }
-            manager.administration.group_keys = Some((0xb1b, 0x8001));
         })
     });
     assert_eq!([0, 2].map(|node| run.received(node)), [50, 0]);
