@@ -118,7 +118,10 @@ fn data_frames(scenario: &Scenario, lab: &Lab) -> f64 {
         let lines = (from * share(scenario, item)).min(match &item.to {
             Receivers::Nodes(nodes) | Receivers::Dealt(nodes) => nodes.len() as f64,
             Receivers::Script(replay) => return from * seconds(replay.ideal) / tau_s,
-            Receivers::Uniform | Receivers::Permutation | Receivers::Foreign(_) => from,
+            Receivers::Uniform
+            | Receivers::Permutation
+            | Receivers::Group(_)
+            | Receivers::Foreign(_) => from,
         });
         let lasts = seconds(item.stop.min(end).since(item.start));
         let small = (mtu / item.size.get().max(1) as f64).clamp(1.0, mtu);

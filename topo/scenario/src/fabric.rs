@@ -12,6 +12,7 @@ use crate::shapes::{self, listed};
 use crate::topology::{Cable, Node, Topology, end};
 use domain::Domain;
 use emulation::wiring::End;
+use group::Group;
 use link::Link;
 use nic::{Afflicted, Nic};
 use nicd::config::Encapsulation;
@@ -25,6 +26,7 @@ use switchd::config::{MulticastRoute, PairRoute, ServiceConfig};
 
 pub mod domain;
 mod explicit;
+pub mod group;
 mod keys;
 pub mod link;
 pub mod nic;
@@ -65,6 +67,8 @@ pub struct FabricSettings {
     pub waits: Waits,
     /// Multicast routes, with the node of the switch.
     pub multicast: Vec<(usize, MulticastRoute)>,
+    /// Multicast groups that NICs join.
+    pub groups: Vec<Group>,
     /// Largest payload of one packet.
     pub mtu: Bytes,
     /// A full data frame where it is not the one of the MTU.
@@ -174,6 +178,7 @@ pub fn read(fields: &Fields<'_>) -> Option<FabricSettings> {
     let mut forwarding = Forwarding::new(&topology, routing);
     explicit::routes(fields, technology, &topology, &mut forwarding);
     let multicast = explicit::multicast(fields, &topology);
+    let groups = group::read(fields, &topology);
     let services = switch::read_services(&switches, &topology);
     let domain = domain::read(&switches, &topology).unwrap_or_default();
     let afflicted = nic::read_afflicted(&nics, &topology);
@@ -196,6 +201,7 @@ pub fn read(fields: &Fields<'_>) -> Option<FabricSettings> {
         pairs: Vec::new(),
         waits,
         multicast,
+        groups,
         mtu: mtu?,
         frame,
         scale: fields.scale,
@@ -226,6 +232,7 @@ fn refuse_strangers(fields: &Fields<'_>, technology: Technology, routing: Routin
         Technology::Ethernet => &[
             ("sl2vl", "Ethernet has none", "priorities follow from nic.dscp and link.priorities"),
             ("multicast", "Ethernet has none", "groups go out by every port"),
+            ("group", "Ethernet has no subnet administration", "technology = \"infiniband\""),
         ],
     };
     for (key, message, hint) in keys.iter().filter(|(key, ..)| fields.is_written(key)) {

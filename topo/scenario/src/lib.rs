@@ -199,6 +199,7 @@ impl Scenario {
         let end = run.as_ref().map_or(Instant::NEVER, Run::end);
         let mut fabric = fabric::read(&root.table("fabric")?)?;
         lab::read(root, &mut fabric);
+        fabric::group::check(root, &fabric);
         hosts::read(root, run.as_ref(), &mut fabric);
         foreign::read(root, &mut fabric);
         let scheme = scheme::read(&root.table("scheme")?, fabric.technology)?;

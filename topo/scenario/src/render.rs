@@ -16,7 +16,7 @@ use crate::traffic::Receivers;
 use crate::traffic::replayed::Replay;
 use emulation::recorder::RecordingPlan;
 use emulation::wiring::{Attached, End, LinkWiring, NodeKind, NodeWiring, Wiring};
-use nicd::config::{HostConfig, ManagementConfig, NicConfig, RemoteConfig};
+use nicd::config::{GroupConfig, HostConfig, ManagementConfig, NicConfig, RemoteConfig};
 use proto::ids::{Lid, PortNumber};
 use proto::link::{FlowControlConfig, LinkConfig, PauseConfig, PauseMode};
 use proto::technology::Technology;
@@ -341,7 +341,18 @@ pub fn nic(scenario: &Scenario, node: usize) -> NicConfig {
         adapters,
         host: host(scenario, node),
         management: management(settings, node),
+        groups: groups(scenario, node),
     }
+}
+
+/// The multicast groups that adapter `node` belongs to, or sends to.
+fn groups(scenario: &Scenario, node: usize) -> Vec<GroupConfig> {
+    let all = scenario.fabric.groups.iter().enumerate();
+    let sends = |group: usize| {
+        let mut items = scenario.traffic.items.iter();
+        items.any(|item| item.to == Receivers::Group(group) && item.from.contains(&node))
+    };
+    all.filter_map(|(index, group)| group.at(node, sends(index))).collect()
 }
 
 #[cfg(test)]

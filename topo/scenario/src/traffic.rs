@@ -76,6 +76,8 @@ pub enum Receivers {
     Nodes(Vec<usize>),
     /// To one of these, always the same: they are dealt out to the sources in turn.
     Dealt(Vec<usize>),
+    /// To the members of this multicast group: an index of `FabricSettings::groups`.
+    Group(usize),
     /// To any of these foreign hosts, each message anew: indexes of `FabricSettings::foreign`.
     Foreign(Vec<usize>),
     /// The messages of a trace.
@@ -106,7 +108,7 @@ proto::params! {
         name: String = Text, Required;
         /// Sending NICs.
         from: Texts = TEXTS, Required;
-        /// "uniform", "permutation", NICs, or foreign hosts.
+        /// "uniform", "permutation", NICs, a multicast group, or foreign hosts.
         to: Texts = TEXTS, Required;
         /// Each message to any of the receivers, or each source to one, dealt out in turn.
         choice: Choice = Choice::KIND, Default("any");
@@ -361,6 +363,13 @@ fn receivers(fields: &Fields<'_>, written: &Written, fabric: &FabricSettings) ->
         }
         Some("uniform") => Some(Receivers::Uniform),
         Some("permutation") => Some(Receivers::Permutation),
+        Some(word) if let Some(group) = group(word, fabric) => {
+            if written.transport != Transport::Ud || dealt {
+                let message = "a multicast group takes datagrams, each for all members";
+                return fields.refuse("transport", message, "transport = \"ud\", and no choice");
+            }
+            Some(Receivers::Group(group))
+        }
         Some(word) if topology.find(word).is_none() && is_near_keyword(word) => {
             let message = format!("{word:?} is neither a keyword nor a node");
             fields.refuse("to", message, did_you_mean(word, KEYWORDS.into_iter()))
@@ -370,6 +379,11 @@ fn receivers(fields: &Fields<'_>, written: &Written, fabric: &FabricSettings) ->
             Some(if dealt { Receivers::Dealt(nodes) } else { Receivers::Nodes(nodes) })
         }
     }
+}
+
+/// The index of the multicast group of this name.
+fn group(name: &str, fabric: &FabricSettings) -> Option<usize> {
+    fabric.groups.iter().position(|group| group.name == name)
 }
 
 const KEYWORDS: [&str; 2] = ["uniform", "permutation"];
@@ -395,7 +409,7 @@ fn gather(
 fn check_pairs(fields: &Fields<'_>, from: &[usize], to: &Receivers, topology: &Topology) {
     let alone = match to {
         Receivers::Uniform => (topology.adapters() < 2).then(|| from[0]),
-        Receivers::Script(_) | Receivers::Foreign(_) => None,
+        Receivers::Script(_) | Receivers::Foreign(_) | Receivers::Group(_) => None,
         Receivers::Permutation => (from.len() < 2).then(|| from[0]),
         Receivers::Nodes(to) => from.iter().copied().find(|source| to == &[*source]),
         Receivers::Dealt(to) => {

@@ -38,6 +38,10 @@ pub struct ManagedRoutes {
 /// # Errors
 /// If the lab does not start, OpenSM is not installed or does not bring the fabric up, or a table is not complete.
 pub fn of_opensm(scenario: &Scenario, sets: &[String]) -> Result<ManagedRoutes, LaunchError> {
+    if !scenario.fabric.groups.is_empty() {
+        let reason = "multicast groups live as long as their subnet manager: pausebed up";
+        return Err(LaunchError::config(reason));
+    }
     let place = scratch::make().or_host("no folder for the managed fabric")?;
     let labs = LabStore::open(Some(&place.path().join("labs"))).or_host("no folder for labs")?;
     let lab = render(scenario);

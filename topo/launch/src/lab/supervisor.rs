@@ -249,7 +249,9 @@ fn without_end(scenario: &mut Scenario) -> Lab {
 fn addresses(lab: &Lab) -> std::collections::BTreeMap<u64, String> {
     let nodes = lab.fabric.wiring.nodes.iter().zip(&lab.fabric.addresses);
     let adapters = nodes.take(lab.nics.len());
-    adapters.map(|(node, address)| (*address, node.name.clone())).collect()
+    let adapters = adapters.map(|(node, address)| (*address, node.name.clone()));
+    let groups = lab.nics.iter().flat_map(|nic| &nic.groups);
+    adapters.chain(groups.map(|group| (group.lid.get().into(), group.name.clone()))).collect()
 }
 
 fn links(lab: &Lab) -> Vec<LinkRecord> {

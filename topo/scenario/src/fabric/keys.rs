@@ -1,6 +1,7 @@
 //! The keys of `[fabric]` and of its lists; links, switches and NICs have files of their own.
 
 use super::explicit::{MULTICAST, ROUTE};
+use super::group::GROUP;
 use super::{link, nic, switch};
 use crate::frames::TECHNOLOGY;
 use crate::routes::Routing;
@@ -47,6 +48,11 @@ pub static KEYS: KeyTable = KeyTable {
         ),
         Key::optional("route", Kind::Tables(&ROUTE), "Routes that differ from the computed ones."),
         Key::optional("multicast", Kind::Tables(&MULTICAST), "Multicast routes; InfiniBand only."),
+        Key::optional(
+            "group",
+            Kind::Tables(&GROUP),
+            "Multicast groups that NICs join; under a subnet manager only.",
+        ),
     ],
     variants: &[Variants { by: "shape", rows: shapes::rows }],
     open: false,

@@ -145,3 +145,72 @@ fn a_link_of_its_own_rate_has_its_own_frame_time_and_load() {
     let map = [0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1];
     assert_eq!(lab.switches[0].sl2vl, map, "level 15 takes lane 7, which is lane 1 of two");
 }
+
+/// A star of five NICs with a multicast group, and these further lines.
+fn with_group(technology: &str, rest: &str) -> Result<Lab, crate::keyfile::problem::Problems> {
+    let text = format!(
+        "schema = 1\nname = \"groups\"\nrun = {{ duration = \"10 us\" }}\n[fabric]\nshape = \"star\"\n\
+         hosts = 5\ntechnology = \"{technology}\"\n[[fabric.group]]\nname = \"all\"\nmembers = \"h[1-2]\"\n\
+         {rest}"
+    );
+    Scenario::parse(&text, &[]).map(|scenario| render(&scenario))
+}
+
+const MANAGED: &str = "[lab]\nmanaged = true\n";
+const TO_GROUP: &str = "[[traffic]]\nname = \"news\"\nfrom = [\"h2\", \"h4\"]\nto = \"all\"\n\
+                        load = 0.5\narrivals = \"paced\"\n";
+
+#[test]
+fn members_and_senders_of_a_group_join_it_and_others_do_not() {
+    let rest = "[[fabric.group]]\nname = \"other\"\nmembers = \"h0\"\nmgid = \"ff15::a\"\n";
+    let rest = format!("{rest}{MANAGED}{TO_GROUP}transport = \"ud\"\n");
+    let lab = with_group("infiniband", &rest).expect("it is valid");
+    let joins = lab.nics.iter().map(|nic| {
+        let of = |group: &GroupConfig| {
+            (group.name.clone(), group.lid.get(), group.mgid.to_string(), group.is_member)
+        };
+        nic.groups.iter().map(of).collect::<Vec<_>>()
+    });
+    let all = |is_member| vec![("all".to_owned(), 0xc000, "ff12::1".to_owned(), is_member)];
+    let other = vec![("other".to_owned(), 0xc001, "ff15::a".to_owned(), true)];
+    assert_eq!(joins.collect::<Vec<_>>(), [other, all(true), all(true), vec![], all(false)]);
+    let item = &lab.nics[4].traffic[0];
+    assert_eq!(item.to, Target::Lids(vec![Lid::new(0xc000)]));
+    // LRH, GRH, BTH, DETH, one MTU and both checks at half the line.
+    let octets = 8 + 40 + 12 + 8 + 2048 + 4 + 2;
+    assert_eq!(item.slot, Bytes::new(octets).time_at(lab.nics[4].link.rate));
+    assert!(lab.nics.iter().all(|nic| nic.check().is_ok()));
+}
+
+#[test]
+fn groups_that_cannot_be_joined_are_refused() {
+    let refused = |technology, rest: &str| {
+        let problems = with_group(technology, rest).expect_err("it is refused");
+        problems.in_file("x.toml")
+    };
+    let cases = [
+        ("infiniband", "", "fabric.group: groups are joined through a subnet manager"),
+        ("ethernet", "", "fabric.group: Ethernet has no subnet administration"),
+        (
+            "infiniband",
+            "[[fabric.group]]\nname = \"h3\"\nmembers = \"h0\"\n[lab]\nmanaged = true\n",
+            "fabric.group.h3.name: \"h3\" is a node or a group already",
+        ),
+        (
+            "infiniband",
+            "mgid = \"fe80::1\"\n[lab]\nmanaged = true\n",
+            "fabric.group.all.mgid: an MGID begins with ff",
+        ),
+        (
+            "infiniband",
+            "[[fabric.group]]\nname = \"b\"\nmembers = \"s0\"\n[lab]\nmanaged = true\n",
+            "fabric.group.b.members: \"s0\" names switches",
+        ),
+    ];
+    for (technology, rest, message) in cases {
+        let said = refused(technology, rest);
+        assert!(said.contains(message), "{said}");
+    }
+    let connected = refused("infiniband", &format!("{MANAGED}{TO_GROUP}"));
+    assert!(connected.contains("traffic.news.transport: a multicast group takes datagrams"));
+}

@@ -9,6 +9,7 @@ use nicd::config::{Target, TrafficConfig};
 use proto::ids::Lid;
 use proto::random::Random;
 use proto::units::{BitRate, Bytes, Duration};
+use proto::wire::infiniband::Grh;
 
 /// The traffic items of adapter `node`.
 pub fn of(scenario: &Scenario, node: usize, adapters: &[Lid]) -> Vec<TrafficConfig> {
@@ -31,13 +32,16 @@ fn one(
 ) -> TrafficConfig {
     let settings = &scenario.fabric;
     let class = scenario.traffic.classes[usize::from(item.class)];
-    let on_wire = frames::message(
+    let mut on_wire = frames::message(
         item.size,
         settings.mtu,
         class.transport,
         class.operation,
         &settings.nic.wire,
     );
+    if matches!(item.to, Receivers::Group(_)) {
+        on_wire += Bytes::new(Grh::LEN as u64);
+    }
     let line = rate_at(settings, end(node, 0));
     TrafficConfig {
         name: item.name.clone(),
@@ -75,6 +79,7 @@ fn target(scenario: &Scenario, item: &Traffic, node: usize, adapters: &[Lid]) ->
     match &item.to {
         Receivers::Script(replay) => replay.steps.get(&node).cloned().map(Target::Script),
         Receivers::Uniform => Some(Target::Uniform),
+        Receivers::Group(group) => Some(Target::Lids(vec![scenario.fabric.groups[*group].lid])),
         Receivers::Foreign(hosts) => {
             let number = |host: &usize| scenario.fabric.foreign[*host].number;
             Some(Target::Lids(hosts.iter().map(number).collect()))

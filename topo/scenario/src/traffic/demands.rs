@@ -20,9 +20,10 @@ impl Plan {
             };
             for (place, from) in item.from.iter().enumerate() {
                 let mut to = match &item.to {
-                    Receivers::Script(_) | Receivers::Permutation | Receivers::Foreign(_) => {
-                        Vec::new()
-                    }
+                    Receivers::Script(_)
+                    | Receivers::Permutation
+                    | Receivers::Foreign(_)
+                    | Receivers::Group(_) => Vec::new(),
                     Receivers::Uniform => (0..topology.adapters()).collect(),
                     Receivers::Nodes(nodes) => nodes.clone(),
                     Receivers::Dealt(nodes) => vec![nodes[place % nodes.len()]],
