@@ -332,7 +332,7 @@ impl Manager {
                 }
             };
             match self.phase {
-                Phase::Address => self.set_addresses(),
+                Phase::Address => self.set_addresses(false),
                 Phase::Route => self.set_routes(),
                 Phase::Arm => self.set_states(3),
                 Phase::Activate => self.set_states(4),
@@ -347,13 +347,15 @@ impl Manager {
         self.open = Some(Open { request, due: now + PATIENCE, tries: tries + 1 });
     }
 
-    fn set_addresses(&mut self) {
+    /// Sets the LIDs of all nodes, and asks their clients to register again or not.
+    pub fn set_addresses(&mut self, again: bool) {
         self.fabric.assign(&self.lids);
         let (manager, bits) = (self.fabric.nodes[0].lid, self.lid_mask_bits);
         for node in self.fabric.nodes.clone() {
             let port = u32::from(!node.is_switch);
             self.request(&node.path, method::SET, 0x15, port, Purpose::Applied, |data| {
                 introduce(data, &node, (manager, bits));
+                port_info::CLIENT_REREGISTER.set(data, again.into());
             });
         }
     }
@@ -386,17 +388,6 @@ impl Manager {
                     },
                 );
             }
-        }
-    }
-
-    /// Asks every adapter to register again.
-    pub fn reregister(&mut self) {
-        let (manager, bits) = (self.fabric.nodes[0].lid, self.lid_mask_bits);
-        for node in self.fabric.nodes.clone().into_iter().filter(|node| !node.is_switch) {
-            self.request(&node.path, method::SET, 0x15, 1, Purpose::Applied, |data| {
-                introduce(data, &node, (manager, bits));
-                port_info::CLIENT_REREGISTER.set(data, 1);
-            });
         }
     }
 

@@ -13,6 +13,8 @@ mod hot_spot;
 mod large;
 #[path = "managed/moved.rs"]
 mod moved;
+#[path = "managed/multicast.rs"]
+mod multicast;
 #[path = "managed/oracle.rs"]
 mod oracle;
 #[path = "managed/partitions.rs"]

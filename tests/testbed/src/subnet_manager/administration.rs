@@ -53,6 +53,8 @@ pub struct Administration {
     pub next_group: u16,
     /// Q_Key and P_Key of every group where they are not those of its creator.
     pub group_keys: Option<(u32, u16)>,
+    /// By how many powers of two the packets of groups are smaller than 2048 octets.
+    pub smaller: u64,
     /// Requests to join, in order: node GUID and JoinState.
     pub joins: Vec<(u64, u64)>,
     /// A group is another since its routes were set.
@@ -84,7 +86,7 @@ impl Administration {
             self.has_new_members |= group.members.insert(guid, state) != Some(state);
             let data = datagram.data_mut();
             MLID.set(data, group.mlid.get().into());
-            records::MTU.set(data, MTU_2048);
+            records::MTU.set(data, MTU_2048 - self.smaller);
             records::LEVEL.set(data, self.level.into());
             records::QUEUE_KEY.set(data, group.keys.0.into());
             records::P_KEY.set(data, group.keys.1.into());

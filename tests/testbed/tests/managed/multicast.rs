@@ -94,7 +94,7 @@ fn members_join_again_when_they_must_register_again_and_follow_another_lid() {
             // Another manager knows nothing of the group, and gives it another LID.
             manager.administration.groups.clear();
             manager.administration.next_group = 9;
-            manager.reregister();
+            manager.set_addresses(true);
         })
     });
     assert_eq!([0, 1, 2, 3].map(|node| run.received(node)), [180, 0, 180, 0]);
@@ -104,7 +104,7 @@ fn members_join_again_when_they_must_register_again_and_follow_another_lid() {
 
 #[test]
 fn packets_have_the_partition_of_their_group() {
-    // The group belongs to a partition that h3 is not in: what h4 sends there has the key of h4.
+    // The partition is that of h1 and h4.
     let streams = [to_group(3, 50, JOINED)];
     let run = run(&streams, us(9_000), |beside| {
         let created = |manager: &mut Manager| {
@@ -123,4 +123,16 @@ fn packets_have_the_partition_of_their_group() {
     let dropped = run.readings[2].ports[0].drops.get(DropReason::PartitionKey);
     assert_eq!((dropped, run.all_drops()), (50, 50));
     assert!(run.manager().count_traps(257) > 0);
+}
+
+#[test]
+fn a_group_with_smaller_packets_than_the_link_is_not_joined() {
+    let run = run(&[to_group(3, 50, JOINED)], us(9_000), |beside| {
+        beside.at(Instant::ZERO, |manager| manager.administration.smaller = 1)
+    });
+    assert_eq!((run.received(0), run.received(2), ends(&run)), (0, 0, vec![]));
+    for node in [0, 2, 3] {
+        assert_eq!(named(&run, node, "multicast_lid_all"), 0);
+        assert!(named(&run, node, "multicast_join_refusals") > 0);
+    }
 }
