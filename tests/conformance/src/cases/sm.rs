@@ -4,6 +4,7 @@ mod desk;
 mod dialogue;
 mod identity;
 mod keys;
+mod partitions;
 mod ports;
 mod routes;
 mod services;
@@ -62,6 +63,9 @@ pub const SCRIPTS: Scripts = &[
     ("SM-44", |on| both(on, "SM-44")),
     ("SM-45", |on| both(on, "SM-45")),
     ("SM-46", |on| both(on, "SM-46")),
+    ("SM-47", |on| both(on, "SM-47")),
+    ("SM-48", |on| both(on, "SM-48")),
+    ("SM-49", partition_notices),
 ];
 
 /// The star without LIDs and routes.
@@ -95,6 +99,7 @@ fn dialogue(node: Node, on: Level) -> (Dialogue, Watch) {
     tables::of_ports(&mut all);
     services::counted(&mut all);
     services::congestion_control(&mut all);
+    partitions::partitions(&mut all);
     keys::keys(&mut all, on);
     let watch = traps::watch(&mut all);
     if node == Node::Switch {
@@ -135,6 +140,15 @@ fn with(on: Level, case: &str, sweep: fn() -> Result<String>) -> Finding {
     let seen = both(on, case)?;
     let swept = on.only_engine(sweep)?;
     Ok(if swept.is_empty() { seen } else { format!("{seen}; {swept}") })
+}
+
+/// SM-49.
+fn partition_notices(on: Level) -> Finding {
+    let said = [Node::Switch, Node::Nic].map(|node| {
+        let found = partitions::notices(node, &*record(node, on)?);
+        found.map_err(|failure| failure.of(node.daemon()))
+    });
+    Ok(said.into_iter().collect::<Result<Vec<_>>>()?.join("; "))
 }
 
 /// What the watch for notices has seen at these devices.
