@@ -1,6 +1,7 @@
 //! `[[fabric.group]]`: multicast groups that NICs of a managed fabric join through subnet administration.
 
 use super::FabricSettings;
+use crate::frames::as_buffered;
 use crate::keyfile::fields::{Fields, TEXTS, Texts};
 use crate::names;
 use crate::topology::Topology;
@@ -8,6 +9,8 @@ use core::net::Ipv6Addr;
 use nicd::config::GroupConfig;
 use proto::ids::Lid;
 use proto::params::{KeyTable, Params};
+use proto::units::Bytes;
+use proto::wire::infiniband::{Deth, Grh};
 
 /// The keys of `[[fabric.group]]`.
 pub static GROUP: KeyTable = KeyTable::new("a multicast group that NICs join", Written::KEYS);
@@ -80,11 +83,18 @@ pub fn read(fields: &Fields<'_>, topology: &Topology) -> Vec<Group> {
     all
 }
 
-/// Refuses groups where no subnet manager has the fabric.
+/// Refuses groups where no subnet manager has the fabric, or a buffer would wait for ever for room for their packets.
 pub fn check(root: &Fields<'_>, fabric: &FabricSettings) {
-    let fields = root.table("fabric").filter(|_| !fabric.managed && !fabric.groups.is_empty());
-    if let Some(fields) = fields {
+    let Some(fields) = root.table("fabric").filter(|_| !fabric.groups.is_empty()) else { return };
+    if !fabric.managed {
         let message = "groups are joined through a subnet manager, and this fabric has none";
         fields.error("group", message, "[lab] managed = true, or [[fabric.multicast]] for routes");
+    }
+    let packet = fabric.full_frame() + Bytes::new((Grh::LEN + Deth::LEN) as u64);
+    let packet = as_buffered(fabric.technology, packet).get() * u64::from(fabric.link.shares());
+    let buffers = [("switch", fabric.switch.buffer), ("nic", fabric.nic.params.buffer)];
+    for (key, buffer) in buffers.into_iter().filter(|(_, buffer)| buffer.get() < packet) {
+        let message = format!("a buffer of {buffer} cannot hold a packet with GRH of each lane");
+        fields.error(key, message, "buffer = \"36 mtu\" is usual");
     }
 }

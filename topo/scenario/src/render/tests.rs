@@ -188,7 +188,9 @@ fn groups_that_cannot_be_joined_are_refused() {
         let problems = with_group(technology, rest).expect_err("it is refused");
         problems.in_file("x.toml")
     };
+    let small = "mgid = \"ff12::7\"\n[fabric.nic]\nbuffer = \"1 mtu\"\n[lab]\nmanaged = true\n";
     let cases = [
+        ("infiniband", small, "fabric.nic: a buffer of 2112 B cannot hold a packet with GRH"),
         ("infiniband", "", "fabric.group: groups are joined through a subnet manager"),
         ("ethernet", "", "fabric.group: Ethernet has no subnet administration"),
         (
