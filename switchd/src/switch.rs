@@ -70,6 +70,8 @@ pub struct Switch {
     next_due: Instant,
     /// Copies still waiting, by group key; a key with zero copies is free.
     groups: Vec<u32>,
+    /// The outputs of the multicast packet at hand, in a list that is used again.
+    copies: Vec<PortNumber>,
     balance: Balance,
 }
 

@@ -76,6 +76,7 @@ impl Switch {
             log: EventLog::default(),
             dirty,
             groups: Vec::new(),
+            copies: Vec::new(),
             balance: Balance::default(),
             blueprint: Box::new(SwitchConfig { routes: vec![], multicast: vec![], ..config }),
         })

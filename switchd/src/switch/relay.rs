@@ -58,8 +58,11 @@ impl Switch {
                 Admission::Refused(reason) => self.refuse(packet, &[output], reason),
             },
             Decision::Multicast(outputs) => {
-                let outputs: Vec<_> = outputs.iter().copied().filter(|out| *out != input).collect();
-                self.replicate(packet, &outputs);
+                let mut copies = std::mem::take(&mut self.copies);
+                copies.clear();
+                copies.extend(outputs.iter().filter(|output| **output != input));
+                self.replicate(packet, &copies);
+                self.copies = copies;
             }
             Decision::Drop(reason) => self.discard(packet, reason),
         }
