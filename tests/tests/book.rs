@@ -1,10 +1,13 @@
 //! The pages of docs/book run as they stand: in order, in an empty folder beside the files of the repository.
 //!
 //! A block `console` has commands behind `$ ` and excerpts of what they print: `…` stands for anything, and a comment
-//! `# exit code N` at the end of a command for its exit code. A block with `file=NAME` is written to that file.
+//! `# exit code N` at the end of a command for its exit code. A block with `file=NAME` is written to that file. The blocks
+//! with `from=FILE` are, one after the other, that file of the repository. A comment `needs: WORD …` names what a page
+//! needs of the host: `root`, `scapy`, `image` (a Docker engine with the image of this version), or a program.
 
 #![expect(clippy::disallowed_methods, reason = "these tests run commands")]
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -96,11 +99,44 @@ fn missing<'a>(printed: &str, excerpts: &'a [String]) -> Option<&'a String> {
         .find(|excerpt| !lines.any(|line| is_like(line, excerpt)))
 }
 
+/// The code lines of the files that a page quotes.
+fn quotes(page: &str) -> BTreeMap<&str, Vec<&str>> {
+    let mut quotes = BTreeMap::<&str, Vec<&str>>::new();
+    let mut lines = page.lines();
+    while let Some(line) = lines.next() {
+        let Some(kind) = line.strip_prefix("```") else { continue };
+        let block = lines.by_ref().take_while(|line| *line != "```");
+        let block = block.filter(|line| !line.is_empty()).collect::<Vec<_>>();
+        if let Some((_, file)) = kind.split_once("from=") {
+            quotes.entry(file).or_default().extend(block);
+        }
+    }
+    quotes
+}
+
+/// What `page` needs and this host does not have.
+fn lacks<'a>(page: &'a str, tools: &Path) -> Option<&'a str> {
+    let needs =
+        page.lines().find_map(|line| line.strip_prefix("<!-- needs: ")?.strip_suffix(" -->"));
+    needs.unwrap_or_default().split(' ').filter(|word| !word.is_empty()).find(|word| !match *word {
+        "root" => nix::unistd::geteuid().is_root(),
+        "scapy" => with_scapy(tools),
+        "image" => {
+            let name = format!("pausebed:{}", env!("CARGO_PKG_VERSION"));
+            succeeds(&["docker", "image", "inspect", &name])
+        }
+        program => succeeds(&["sh", "-c", &format!("command -v {program}")]),
+    })
+}
+
+fn succeeds(words: &[&str]) -> bool {
+    let output = Command::new(words[0]).args(&words[1..]).output();
+    output.is_ok_and(|output| output.status.success())
+}
+
 /// A folder with an interpreter of Python that has scapy under the name `python3`, if there is one.
 fn with_scapy(folder: &Path) -> bool {
-    let has = |python: &&str| {
-        Command::new(python).args(["-c", "import scapy"]).output().is_ok_and(|o| o.status.success())
-    };
+    let has = |python: &&str| succeeds(&[python, "-c", "import scapy"]);
     let found = ["python3", "/usr/bin/python3"].into_iter().find(has);
     if let Some(python) = found.filter(|python| python.starts_with('/')) {
         symlink(python, folder.join("python3")).expect("a new link");
@@ -111,20 +147,22 @@ fn with_scapy(folder: &Path) -> bool {
 /// Runs a page, in the folder of its own that a reader's checkout is, too.
 fn run(page: &Path) {
     let folder = tempfile::tempdir().expect("a folder");
-    for entry in ["topo", "tests", "docs", "python"] {
+    for entry in ["topo", "tests", "docs", "docker", "python"] {
         symlink(in_repository(entry), folder.path().join(entry)).expect("a new link");
     }
     let tools = folder.path().join(".tools");
     fs::create_dir(&tools).expect("a new folder");
-    if !with_scapy(&tools) {
-        skip::because!("there is no scapy");
+    let page_name = page.display();
+    let page = fs::read_to_string(page).expect("a page");
+    if let Some(word) = lacks(&page, &tools) {
+        skip::because!("{page_name} needs {word}");
         return;
     }
-    let program = pausebed().parent().expect("target/<profile>").to_owned();
-    let path = std::env::var("PATH").unwrap_or_default();
-    let path = format!("{}:{}:{path}", tools.display(), program.display());
-    let page_name = page.display();
-    for step in steps(&fs::read_to_string(page).expect("a page")) {
+    let programs = pausebed().parent().expect("target/<profile>").to_owned();
+    let folders =
+        [tools, programs.join("examples"), programs].map(|path| path.display().to_string());
+    let path = format!("{}:{}", folders.join(":"), std::env::var("PATH").unwrap_or_default());
+    for step in steps(&page) {
         match step {
             Step::Write { name, text } => {
                 fs::write(folder.path().join(name), text).expect("a new file");
@@ -186,6 +224,27 @@ fn an_excerpt_is_found_in_its_place_or_not_at_all() {
     let excerpts = ["b".to_owned(), "a".to_owned()];
     assert_eq!(missing("a\nb\n", &excerpts), Some(&excerpts[1]));
     assert_eq!(missing("b\na\n", &excerpts), None);
+}
+
+#[test]
+fn files_are_quoted_whole() {
+    let mut count = 0;
+    for page in pages() {
+        let text = fs::read_to_string(&page).expect("a page");
+        for (file, quoted) in quotes(&text) {
+            let whole = fs::read_to_string(in_repository(file)).expect("the page names a file");
+            let lines = whole.lines().filter(|line| !line.is_empty()).collect::<Vec<_>>();
+            assert_eq!(quoted, lines, "{}: {file}", page.display());
+            count += 1;
+        }
+    }
+    assert!(count > 0, "no page quotes a file");
+}
+
+/// The scheme of this page is an example of this package, so it is compiled with the tests.
+#[test]
+fn the_page_about_a_new_scheme_runs_as_it_stands() {
+    run(&in_repository("docs/book/scheme.md"));
 }
 
 #[test]

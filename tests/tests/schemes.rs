@@ -6,7 +6,7 @@
 //! `PAUSEBED_REWRITE_SNAPSHOTS=1 cargo test -p pausebed-tests` rewrites the expected step responses in
 //! `tests/snapshots/`; check the result with `git diff`.
 
-use proto::congestion::schemes::{SCHEMES, Scheme, none};
+use proto::congestion::schemes::{self, Scheme, none};
 use proto::congestion::{
     BcnBody, BcnFlags, CnmBody, CongestionPoint, Effect, Marking, Notification, NotificationPoint,
     Permission, Place, QueueSample, ReactionPoint, ReactionState, Roles, Tag, TransportNote,
@@ -19,8 +19,15 @@ use proto::random::Random;
 use proto::units::{BitRate, Bytes, Duration, Instant};
 use std::fmt::Write;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use toml::{Table, Value};
+
+#[path = "../examples/aimd/scheme.rs"]
+mod aimd;
+
+/// Those of the registry, and the one that docs/book/scheme.md explains.
+static SCHEMES: LazyLock<Vec<&Scheme>> =
+    LazyLock::new(|| [schemes::SCHEMES, &[&aimd::SCHEME]].concat());
 
 const LINE: BitRate = BitRate::gbps(8);
 const FRAME: Bytes = Bytes::new(2074);
@@ -200,7 +207,7 @@ fn the_registry_is_not_empty_and_its_names_are_distinct() {
 
 #[test]
 fn defaults_are_accepted() {
-    for scheme in SCHEMES {
+    for scheme in SCHEMES.iter().copied() {
         assert_eq!(refused(scheme, &Table::new()), [], "{}", scheme.name);
         for key in parameters(scheme) {
             assert!(!key.about.is_empty(), "{}: {} has no meaning", scheme.name, key.name);
@@ -217,7 +224,7 @@ fn an_invalid_parameter_is_refused_by_its_name() {
             .into_iter()
             .chain([Value::Boolean(true), Value::Array(list), Value::Array(Vec::new())])
     };
-    for scheme in SCHEMES {
+    for scheme in SCHEMES.iter().copied() {
         for key in parameters(scheme) {
             for value in absurd() {
                 let written = value.to_string();
@@ -234,7 +241,7 @@ fn an_invalid_parameter_is_refused_by_its_name() {
 
 #[test]
 fn an_integer_is_accepted_at_both_limits_and_refused_beyond() {
-    for scheme in SCHEMES {
+    for scheme in SCHEMES.iter().copied() {
         for (key, min, max) in ranges(scheme) {
             for (value, faults) in [(min, 0), (max, 0), (min - 1, 1), (max + 1, 1)] {
                 let found = refused(scheme, &number(key, value));
@@ -246,7 +253,7 @@ fn an_integer_is_accepted_at_both_limits_and_refused_beyond() {
 
 #[test]
 fn all_faults_are_reported_together() {
-    for scheme in SCHEMES {
+    for scheme in SCHEMES.iter().copied() {
         let wrong = |key: &'static Key| (key.name.to_owned(), Value::Boolean(true));
         let table: Table = parameters(scheme).map(wrong).collect();
         assert_eq!(refused(scheme, &table).len(), table.len(), "{}", scheme.name);
@@ -256,7 +263,7 @@ fn all_faults_are_reported_together() {
 /// Notifications, frames and timers in any order, at any instant, under any legal parameters.
 #[test]
 fn a_reaction_point_never_exceeds_line_rate() {
-    for scheme in SCHEMES {
+    for scheme in SCHEMES.iter().copied() {
         for params in tables(scheme) {
             let mut point = roles(scheme, &params).reaction_point(place(1, "reaction"));
             let mut random = Random::stream(1, scheme.name, "what happens");
@@ -311,7 +318,7 @@ fn noise(random: &mut Random) -> Notification {
 
 #[test]
 fn a_slowed_sender_returns_to_line_rate_without_congestion() {
-    for scheme in SCHEMES {
+    for scheme in SCHEMES.iter().copied() {
         let mut conversation = Conversation::new(scheme, &Table::new(), 7);
         conversation.run(at(600), BUFFER);
         // QCN needs the longest time: five stages of 15 ms.
@@ -340,7 +347,7 @@ fn notify_all(point: &mut dyn ReactionPoint, now: Instant) -> [Effect; 3] {
 
 #[test]
 fn a_reaction_point_accepts_only_notifications_of_its_own_scheme() {
-    for scheme in SCHEMES.iter().filter(|scheme| scheme.name != none::SCHEME.name) {
+    for scheme in SCHEMES.iter().copied().filter(|scheme| scheme.name != none::SCHEME.name) {
         let params = Table::new();
         let mut point = roles(scheme, &params).reaction_point(place(1, "reaction"));
         let effect = notify_all(&mut *point, Instant::ZERO);
@@ -352,7 +359,7 @@ fn a_reaction_point_accepts_only_notifications_of_its_own_scheme() {
 /// A reaction point with a timer recovers alone. One without, like RR CC's or BCN's, needs a positive notification.
 #[test]
 fn a_reaction_point_with_a_timer_recovers_without_notifications() {
-    for scheme in SCHEMES {
+    for scheme in SCHEMES.iter().copied() {
         let params = Table::new();
         let mut point = roles(scheme, &params).reaction_point(place(1, "reaction"));
         notify_all(&mut *point, Instant::ZERO);
@@ -384,7 +391,7 @@ fn a_reaction_point_with_a_timer_recovers_without_notifications() {
 
 #[test]
 fn congestion_slows_the_sender_and_no_congestion_does_not() {
-    for scheme in SCHEMES.iter().filter(|scheme| scheme.name != none::SCHEME.name) {
+    for scheme in SCHEMES.iter().copied().filter(|scheme| scheme.name != none::SCHEME.name) {
         let mut conversation = Conversation::new(scheme, &Table::new(), 7);
         conversation.run(at(200), Bytes::ZERO);
         assert_eq!(
@@ -411,7 +418,7 @@ fn trace(scheme: &Scheme, params: &Table, seed: u64) -> Vec<ReactionState> {
 
 #[test]
 fn equal_seeds_give_equal_traces() {
-    for scheme in SCHEMES {
+    for scheme in SCHEMES.iter().copied() {
         for params in tables(scheme) {
             let (one, other) = (trace(scheme, &params, 7), trace(scheme, &params, 7));
             assert_eq!(one, other, "{} {params}", scheme.name);
@@ -440,7 +447,7 @@ fn step_response(scheme: &Scheme) -> String {
 #[test]
 fn step_responses_match_their_snapshots() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("snapshots");
-    for scheme in SCHEMES {
+    for scheme in SCHEMES.iter().copied() {
         let path = folder.join(format!("step-response-{}.txt", scheme.name));
         let is = step_response(scheme);
         if std::env::var_os("PAUSEBED_REWRITE_SNAPSHOTS").is_some() {

@@ -4,7 +4,7 @@ use crate::library;
 use clap::builder::StyledStr;
 use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter, CompletionCandidate};
 use launch::lab::{LabRecord, LabStore};
-use proto::congestion::schemes::SCHEMES;
+use proto::congestion::schemes;
 use proto::params::{KeyTable, Kind};
 use scenario::keyfile::settle::join;
 use std::collections::BTreeSet;
@@ -61,7 +61,7 @@ pub fn cases() -> ArgValueCandidates {
 /// Congestion control schemes.
 pub fn schemes() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
-        SCHEMES.iter().map(|scheme| candidate(scheme.name, scheme.about)).collect()
+        schemes::all().iter().map(|scheme| candidate(scheme.name, scheme.about)).collect()
     })
 }
 

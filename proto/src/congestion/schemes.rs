@@ -2,19 +2,20 @@
 //!
 //! To add one: write `schemes/<name>.rs` with its parameters, roles and `pub const SCHEME`, declare the
 //! module here and add the row to [`SCHEMES`]. Nothing else changes: scenario files, their JSON Schema,
-//! run.json, reports and docs/schemes.md read the row.
+//! run.json, reports and docs/schemes.md read the row. A scheme can also stand in a program of its own, which
+//! calls [`add`] (docs/book/scheme.md).
 
 use super::{Roles, Scope};
 use crate::params::{Key, ParamError, Reader};
 use crate::technology::Technology;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 pub mod bcn;
 pub mod dcqcn;
 mod fecn_marker;
 pub mod ib_cca;
 pub mod none;
-mod pace;
+pub mod pace;
 pub mod qcn;
 pub mod rr_cc;
 
@@ -104,13 +105,35 @@ impl From<SharedBy> for Scope {
 /// Both technologies.
 pub const ANY: &[Technology] = &[Technology::Infiniband, Technology::Ethernet];
 
-/// Every scheme.
+/// The schemes of this crate.
 pub const SCHEMES: &[&Scheme] =
     &[&none::SCHEME, &ib_cca::SCHEME, &rr_cc::SCHEME, &dcqcn::SCHEME, &bcn::SCHEME, &qcn::SCHEME];
 
+static ALL: OnceLock<Vec<&Scheme>> = OnceLock::new();
+
+/// Every scheme of this program: those of this crate, then those that [`add`] got.
+pub fn all() -> &'static [&'static Scheme] {
+    ALL.get_or_init(|| SCHEMES.to_vec())
+}
+
+/// Adds the schemes of a program that is built on this crate; its `main` calls this first.
+///
+/// # Panics
+/// If two schemes have one name, or the registry has been read or added to before.
+pub fn add(schemes: &[&'static Scheme]) {
+    let all = [SCHEMES, schemes].concat();
+    let mut names: Vec<&str> = all.iter().map(|scheme| scheme.name).collect();
+    names.sort_unstable();
+    assert!(
+        names.windows(2).all(|pair| pair[0] != pair[1]),
+        "two schemes have one name: {names:?}"
+    );
+    assert!(ALL.set(all).is_ok(), "the registry of schemes is in use already");
+}
+
 /// The scheme called `name`.
 pub fn find(name: &str) -> Option<&'static Scheme> {
-    SCHEMES.iter().copied().find(|scheme| scheme.name == name)
+    all().iter().copied().find(|scheme| scheme.name == name)
 }
 
 impl Scheme {

@@ -1,7 +1,7 @@
 //! The text of docs/schemes.md, made from the key tables: schemes, memory models, routing policies.
 
 use crate::fabric::{nic, switch};
-use proto::congestion::schemes::{SCHEMES, Scheme};
+use proto::congestion::schemes::{self, Scheme};
 use proto::params::{Key, KeyTable, Kind, markdown};
 use std::fmt::Write;
 use switchd::memory::models::MODELS;
@@ -16,7 +16,7 @@ pub fn document() -> String {
          run.json states the values in force in a run.\n\n\
          ## Congestion control: `[scheme]`\n\n",
     );
-    SCHEMES.iter().for_each(|scheme| text.push_str(&self::scheme(scheme)));
+    schemes::all().iter().for_each(|scheme| text.push_str(&self::scheme(scheme)));
     text.push_str("## Memory models: `[fabric.switch] memory`\n\n");
     for model in MODELS {
         let on = model.technologies.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");

@@ -2,7 +2,7 @@
 
 use crate::fabric::FabricSettings;
 use crate::keyfile::fields::Fields;
-use proto::congestion::schemes::{SCHEMES, find};
+use proto::congestion::schemes::{all, find};
 use proto::congestion::{Place, SchemeConfig};
 use proto::ids::PortNumber;
 use proto::params::{Key, KeyTable, Kind, Variants};
@@ -18,7 +18,7 @@ pub static KEYS: KeyTable = KeyTable {
         by: "kind",
         rows: || {
             let keys = |keys: &[&'static [Key]]| keys.iter().copied().flatten().collect();
-            SCHEMES.iter().map(|scheme| (scheme.name, keys(scheme.keys))).collect()
+            all().iter().map(|scheme| (scheme.name, keys(scheme.keys))).collect()
         },
     }],
     open: false,
@@ -56,5 +56,5 @@ pub fn in_force(scheme: &SchemeConfig, fabric: &FabricSettings) -> Vec<(&'static
 }
 
 fn names() -> Vec<&'static str> {
-    SCHEMES.iter().map(|scheme| scheme.name).collect()
+    all().iter().map(|scheme| scheme.name).collect()
 }

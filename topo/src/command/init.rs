@@ -2,7 +2,7 @@
 
 use crate::exit::{Exit, Failure, Outcome};
 use crate::starter::{self, SCHEMA_FILE, SHAPES, Shape};
-use proto::congestion::schemes::{SCHEMES, Scheme, find};
+use proto::congestion::schemes::{self, Scheme, find};
 use proto::technology::Technology;
 use scenario::keyfile::problem::did_you_mean;
 use std::fs::File;
@@ -22,7 +22,7 @@ pub(super) struct Options {
     #[arg(long, value_parser = SHAPES.each_ref().map(|shape| shape.name))]
     shape: Option<String>,
     /// The congestion control scheme.
-    #[arg(long, value_parser = SCHEMES.iter().map(|scheme| scheme.name).collect::<Vec<_>>())]
+    #[arg(long, value_parser = schemes::all().iter().map(|scheme| scheme.name).collect::<Vec<_>>())]
     scheme: Option<String>,
 }
 
@@ -72,7 +72,7 @@ fn text<A: BufRead, Q: Write>(
     let runs_on =
         |scheme: &&&Scheme| scheme.technologies.iter().any(|one| one.name() == technology);
     let schemes: Vec<Choice> =
-        SCHEMES.iter().filter(runs_on).map(|scheme| (scheme.name, scheme.about)).collect();
+        schemes::all().iter().filter(runs_on).map(|scheme| (scheme.name, scheme.about)).collect();
     let scheme = choose(&options.scheme, "scheme", &schemes)?;
     let technology = Technology::ALL.into_iter().find(|one| one.name() == technology);
     let shape: Option<&Shape> = SHAPES.iter().find(|known| known.name == shape);

@@ -2,7 +2,7 @@
 
 use super::Exit;
 use crate::completion;
-use proto::congestion::schemes::{SCHEMES, Scheme, find};
+use proto::congestion::schemes::{Scheme, all, find};
 use scenario::parameters;
 use serde_json::{Value, json};
 
@@ -21,11 +21,11 @@ pub struct Options {
 pub fn run(options: &Options) -> Exit {
     let named: Option<Vec<&Scheme>> = options.names.iter().map(|name| find(name)).collect();
     let Some(named) = named else {
-        let known = SCHEMES.iter().map(|scheme| scheme.name).collect::<Vec<_>>().join(", ");
+        let known = all().iter().map(|scheme| scheme.name).collect::<Vec<_>>().join(", ");
         eprintln!("there is no such scheme: one of {known}");
         return Exit::Usage;
     };
-    let schemes = if named.is_empty() { SCHEMES } else { &named };
+    let schemes = if named.is_empty() { all() } else { &named };
     if options.json {
         println!("{:#}", Value::Array(schemes.iter().map(|scheme| described(scheme)).collect()));
     } else if options.names.is_empty() {
