@@ -190,11 +190,13 @@ fn pages() -> Vec<PathBuf> {
 }
 
 #[test]
-fn every_page_is_in_the_summary_and_has_commands() {
+fn every_page_is_in_the_summary_and_has_a_test_and_commands() {
     let summary = fs::read_to_string(in_repository("docs/SUMMARY.md")).expect("the summary");
     for page in pages() {
         let name = page.file_name().expect("a name").to_string_lossy().into_owned();
         assert!(summary.contains(&format!("(book/{name})")), "{name} is not in docs/SUMMARY.md");
+        let file = format!("docs/book/{name}");
+        assert!(PAGES.contains(&file.as_str()), "{name} has no test below");
         let steps = steps(&fs::read_to_string(&page).expect("a page"));
         assert!(steps.iter().any(|step| matches!(step, Step::Run { .. })), "{name} runs nothing");
     }
@@ -241,18 +243,37 @@ fn files_are_quoted_whole() {
     assert!(count > 0, "no page quotes a file");
 }
 
-/// The scheme of this page is an example of this package, so it is compiled with the tests.
-#[test]
-fn the_page_about_a_new_scheme_runs_as_it_stands() {
-    run(&in_repository("docs/book/scheme.md"));
+/// A test for each page. `./test.sh --slow book` runs those that are slow or need root.
+macro_rules! pages {
+    ($($(#[$slow:meta])? $name:ident: $file:literal,)+) => {
+        const PAGES: &[&str] = &[$($file),+];
+        $(
+            #[test]
+            $(#[$slow])?
+            fn $name() {
+                let _alone = alone();
+                run(&in_repository($file));
+            }
+        )+
+    };
 }
 
-#[test]
-#[ignore = "slow: runs of minutes"]
-fn every_page_of_the_book_runs_as_it_stands() {
-    let _alone = alone();
-    for page in pages() {
-        println!("{}", page.display());
-        run(&page);
-    }
+pages! {
+    #[ignore = "slow: exact runs"]
+    book_ci: "docs/book/ci.md",
+    #[ignore = "slow: containers"]
+    book_containers: "docs/book/containers.md",
+    #[ignore = "slow: conformance cases"]
+    book_device: "docs/book/device.md",
+    #[ignore = "slow: a lab"]
+    book_encoder: "docs/book/encoder.md",
+    #[ignore = "slow: exact runs and a lab"]
+    book_hot_spot: "docs/book/hot-spot.md",
+    #[ignore = "slow: sweeps"]
+    book_papers: "docs/book/papers.md",
+    book_scheme: "docs/book/scheme.md",
+    #[ignore = "slow: long runs"]
+    book_storms: "docs/book/storms.md",
+    #[ignore = "slow: programs in namespaces"]
+    book_testbed: "docs/book/testbed.md",
 }
