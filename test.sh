@@ -40,6 +40,8 @@ module() { # module NAME PACKAGE: NAME must be importable by a python3 that the 
 module crcmod python3-crcmod
 module scapy python3-scapy
 module pytest python3-pytest
+# A virtual environment, for the slow test that installs the wheel.
+[ "${1:-}" != "--slow" ] || module ensurepip python3-venv
 if [ "${#missing[@]}" -gt 0 ]; then
   as_root=""
   [ "$(id -u)" -eq 0 ] || as_root="sudo"
