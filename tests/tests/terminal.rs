@@ -79,8 +79,31 @@ fn a_dry_run_says_how_long_and_quiet_is_quiet() {
     assert!(seconds["seconds"].as_f64().is_some_and(|seconds| (0.0..600.0).contains(&seconds)));
     let (result, talk) = place.run("run mine.toml --backend udp --pace exact --quiet", &[]);
     assert!(result.starts_with("PASS") && talk.is_empty(), "{talk}");
-    let (_, talk) = place.run("sweep mine.toml --set run.seed=1,2 --quiet --out swept", &[]);
+    let sweep = "sweep mine.toml --set run.seed=1,2,3 --out swept";
+    let (said, _) = place.run(&format!("{sweep} --dry-run"), &[]);
+    assert!(said.starts_with("3 runs: ") && !place.0.path().join("swept").exists(), "{said}");
+    let (_, talk) = place.run(&format!("{sweep} --quiet"), &[]);
     assert_eq!(talk, "");
+}
+
+#[test]
+fn errors_name_the_page_that_explains() {
+    let place = Place::make();
+    place.run("init mine.toml --scheme ib-cca", &[]);
+    for (words, page) in [
+        ("run mine.toml --set fabric.switch.watchdog=7", "docs/book/storms.md"),
+        (
+            "run mine.toml --set scheme.ccti_increase=x --set run.sed=1",
+            "docs/reference/scenario.md, docs/schemes.md",
+        ),
+        ("verify nothing.pcapng", "docs/book/encoder.md"),
+        ("show queues --lab none", "docs/tasks/labs.md"),
+    ] {
+        let output = place.command(words).output().expect("the program starts");
+        let talk = String::from_utf8(output.stderr).expect("the program prints text");
+        assert_eq!(talk.matches("see docs/").count(), 1, "{talk}");
+        assert!(talk.ends_with(&format!("\nsee {page}\n")), "{talk}");
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The runs of one command: side by side on the virtual clock, one after another live. Each is printed when it
 //! ends, and all are summarised at the end.
 
-use crate::exit::{Exit, Outcome};
+use crate::exit::{Exit, Failure, Outcome};
 use crate::options::{RunOptions, cores};
 use crate::shards::ShardOptions;
 use crate::terminal::progress::{RunProgress, SearchProgress};
@@ -25,7 +25,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-mod duration;
+pub(crate) mod duration;
 mod sums;
 
 /// The number of devices for each thread of a run. With fewer devices the threads mostly wait for each other:
@@ -263,7 +263,12 @@ impl Campaign {
                 }
             }
             Ok(_) => {}
-            Err(error) => alert!("{}: {}", task.loaded.scenario.name, with_sources(error)),
+            Err(error) => {
+                let Scenario { name, run, .. } = &task.loaded.scenario;
+                let failure = Failure::new(exit_of(ending), with_sources(error)).of(name);
+                let topic = format!("--backend {}", run.backend.word());
+                alert!("{}", failure.explained(&topic).message);
+            }
         }
     }
 

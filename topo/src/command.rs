@@ -171,7 +171,8 @@ fn version() -> &'static str {
 pub fn main(arguments: Vec<OsString>) -> ExitCode {
     completions::answer(Arguments::command);
     let words = arguments.iter().map(|word| word.to_string_lossy().into_owned());
-    let line = words.collect::<Vec<_>>().join(" ");
+    let words: Vec<String> = words.collect();
+    let line = words.join(" ");
     output::adapt();
     descriptors::raise_limit();
     // For bad usage and for help clap ends the process, with 2 and 0.
@@ -191,6 +192,8 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
         Some(command) => run(command, &line),
     };
     let exit = outcome.unwrap_or_else(|failure| {
+        let command = words.get(1).map_or("", String::as_str);
+        let failure = failure.explained(&format!("pausebed {command}"));
         alert!("{}", failure.message);
         failure.exit
     });
@@ -249,6 +252,16 @@ fn run(command: &Command, line: &str) -> Outcome {
 mod tests {
     use super::Arguments;
     use clap::CommandFactory;
+
+    /// Every command that the table of pages names is one.
+    #[test]
+    fn pages_are_of_commands() {
+        let arguments = Arguments::command();
+        let names = scenario::pages::PAGES.iter().filter_map(|row| row.0.strip_prefix("pausebed "));
+        for name in names {
+            assert!(arguments.find_subcommand(name).is_some(), "{name}");
+        }
+    }
 
     /// Builds without debug assertions do not notice two arguments of the same name.
     #[test]

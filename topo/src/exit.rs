@@ -4,6 +4,7 @@ use launch::lab::client::ClientError;
 use launch::{FailureKind, LaunchError, with_sources};
 use results::run_directory::result::RunResult;
 use results::verdict::Verdict;
+use scenario::pages;
 use std::fmt::Display;
 use std::path::Path;
 
@@ -77,6 +78,16 @@ impl Failure {
     /// A file that the user named cannot be used, for `map_err`.
     pub(crate) fn bad_file<E: Display>(file: &Path) -> impl Fn(E) -> Failure {
         move |error| Failure::usage(format!("{}: {error}", file.display()))
+    }
+
+    /// The same failure with the page that explains `topic`, unless the message names one.
+    pub(crate) fn explained(self, topic: &str) -> Failure {
+        match pages::of(topic) {
+            Some(page) if !self.message.is_empty() && !self.message.contains("see docs/") => {
+                Failure { message: format!("{}\nsee {page}", self.message), ..self }
+            }
+            _ => self,
+        }
     }
 
     /// The same failure with the name of its subject before the message.

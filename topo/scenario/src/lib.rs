@@ -40,6 +40,7 @@ pub mod measure;
 pub mod measures;
 pub mod names;
 pub mod outages;
+pub mod pages;
 mod pair;
 pub mod parameters;
 pub mod phases;

@@ -6,7 +6,7 @@ use crate::options::RunOptions;
 use crate::terminal::keys;
 use launch::output;
 use scenario::Scenario;
-use scenario::files::Loaded;
+use scenario::files::{Loaded, with_pages};
 use std::io::{self, IsTerminal};
 
 /// The two scenarios, built into the program.
@@ -54,7 +54,7 @@ fn make(common: &RunOptions, line: &str) -> Outcome {
     let parse = |(stem, text): (&str, &str)| {
         let file = format!("{stem}.toml");
         let scenario = Scenario::parse(text, &sets);
-        let scenario = scenario.map_err(|faults| Failure::usage(faults.in_file(&file)))?;
+        let scenario = scenario.map_err(|faults| Failure::usage(with_pages(&faults, &file)))?;
         Ok(Loaded { file: file.into(), stem: stem.to_owned(), scenario })
     };
     let loaded = SCENARIOS.into_iter().map(parse).collect::<Result<Vec<_>, Failure>>()?;

@@ -1,5 +1,6 @@
 //! `pausebed sweep FILE`: runs a scenario over values of its keys, and makes one table and one figure.
 
+use crate::campaign::duration;
 use crate::completion;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::options::{Seeds, cores, seeds};
@@ -8,6 +9,7 @@ use crate::terminal::progress::SearchProgress;
 use launch::{interrupt, output};
 use search::shard::Planned;
 use search::sweep::{Sweep, SweepError, Swept, file, picture, report};
+use serde_json::json;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
@@ -36,6 +38,9 @@ pub(super) struct Options {
     /// Print the JSON Schema of sweep files instead
     #[arg(long)]
     schema: bool,
+    /// Say how many runs there are and how long they will take, and make none
+    #[arg(long)]
+    dry_run: bool,
     /// Print no progress and no messages, only results and errors
     #[arg(long, short)]
     quiet: bool,
@@ -60,6 +65,16 @@ pub(super) fn run(options: &Options, line: &str) -> Outcome {
     let threads = options.threads.map_or_else(cores, NonZeroUsize::get);
     let place = (sweep.name.as_str(), options.out.as_deref());
     let plan = || sweep.plan().map_err(failure);
+    if options.dry_run {
+        let plan = plan()?;
+        let runs = plan.runs.iter().map(|planned| &planned.scenario);
+        let seconds = duration::all(runs, 1, true).iter().sum::<f64>() / threads as f64;
+        match options.json {
+            true => println!("{:#}", json!({ "runs": plan.runs.len(), "seconds": seconds })),
+            false => say!("{} runs: {}", plan.runs.len(), duration::words(seconds)),
+        }
+        return Ok(Exit::Good);
+    }
     let run = |planned: &Planned, folder: &Path| {
         search::sweep::perform(planned, line, Some(folder)).map(drop)
     };
