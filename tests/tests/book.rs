@@ -144,6 +144,15 @@ fn with_scapy(folder: &Path) -> bool {
     found.is_some()
 }
 
+/// Calls its function at the end of a scope.
+struct End<F: Fn()>(F);
+
+impl<F: Fn()> Drop for End<F> {
+    fn drop(&mut self) {
+        self.0();
+    }
+}
+
 /// Runs a page, in the folder of its own that a reader's checkout is, too.
 fn run(page: &Path) {
     let folder = tempfile::tempdir().expect("a folder");
@@ -162,16 +171,22 @@ fn run(page: &Path) {
     let folders =
         [tools, programs.join("examples"), programs].map(|path| path.display().to_string());
     let path = format!("{}:{}", folders.join(":"), std::env::var("PATH").unwrap_or_default());
+    let shell = |line: &str| {
+        let mut command = Command::new("bash");
+        command.args(["-c", &format!("exec 2>&1\n{line}")]).current_dir(folder.path());
+        command.env("PATH", &path).env("PAUSEBED_LABS", folder.path().join("labs"));
+        command.output().expect("bash is there")
+    };
+    // A page that fails leaves no lab.
+    let _ending =
+        End(|| drop(shell("for lab in labs/*/; do pausebed down $(basename $lab); done")));
     for step in steps(&page) {
         match step {
             Step::Write { name, text } => {
                 fs::write(folder.path().join(name), text).expect("a new file");
             }
             Step::Run { line, prints } => {
-                let mut command = Command::new("bash");
-                command.args(["-c", &format!("exec 2>&1\n{line}")]).current_dir(folder.path());
-                command.env("PATH", &path).env("PAUSEBED_LABS", folder.path().join("labs"));
-                let output = command.output().expect("bash is there");
+                let output = shell(&line);
                 let printed = String::from_utf8_lossy(&output.stdout);
                 let code = output.status.code();
                 assert_eq!(code, Some(exit_code(&line)), "{page_name}: $ {line}\n{printed}");
