@@ -351,13 +351,18 @@ fn the_first_documents_are_short() {
     }
 }
 
+/// The two indexes of the documents.
+const FRONT: [&str; 2] = ["README.md", "SUMMARY.md"];
+
 #[test]
-fn every_document_is_in_the_index() {
+fn every_document_is_in_both_indexes() {
     let repository = Repository::read();
-    let index = &repository.texts["docs/README.md"];
-    let documents = repository.texts.keys().filter_map(|name| name.strip_prefix("docs/"));
-    for page in documents.filter(|page| page.ends_with(".md") && *page != "README.md") {
-        assert!(index.contains(&format!("]({page})")), "docs/README.md does not link {page}");
+    for index in FRONT {
+        let text = &repository.texts[&format!("docs/{index}")];
+        let documents = repository.texts.keys().filter_map(|name| name.strip_prefix("docs/"));
+        for page in documents.filter(|page| page.ends_with(".md") && !FRONT.contains(page)) {
+            assert!(text.contains(&format!("]({page})")), "docs/{index} does not link {page}");
+        }
     }
 }
 
