@@ -206,6 +206,19 @@ fn the_registry_is_not_empty_and_its_names_are_distinct() {
 }
 
 #[test]
+#[should_panic(expected = "two schemes have one name")]
+fn a_scheme_with_a_name_of_the_registry_is_refused() {
+    schemes::add(&[&none::SCHEME]);
+}
+
+#[test]
+#[should_panic(expected = "in use already")]
+fn no_scheme_comes_after_the_registry_was_read() {
+    assert!(schemes::find("none").is_some());
+    schemes::add(&[&aimd::SCHEME]);
+}
+
+#[test]
 fn defaults_are_accepted() {
     for scheme in SCHEMES.iter().copied() {
         assert_eq!(refused(scheme, &Table::new()), [], "{}", scheme.name);
