@@ -67,7 +67,9 @@ fn a_container_a_namespace_and_a_machine_answer_each_other() {
     }
     let ended = place.run(&["exec", "c1", "--", "sh", "-c", "exit 7"]);
     assert_eq!(ended.status.code(), Some(7));
-    assert!(place.total("one", "tx_frames") >= 24);
+    // Twelve echoes, and for each of three pairs an ARP request at both other ports and its answer. More follow if a
+    // kernel confirms a neighbour meanwhile.
+    assert!(place.total("one", "tx_frames") >= 12 + 9);
     place.down("one");
     assert_eq!(docker(&["ps", "--all", "--quiet"]), before);
     place.assert_empty();
