@@ -246,13 +246,17 @@ fn a_sample_equals_its_twin_in_containers() {
     docker(&["info"]).expect("the engine still answers");
 }
 
+/// Fabric and load of case 4 with congestion control, hot from the beginning, for 1000 frame times.
+fn case_4() -> (PathBuf, [&'static str; 2]) {
+    (in_repository("tests/tests/live/elastic.toml"), ["--set", "scheme.kind=ib-cca"])
+}
+
 #[test]
 #[ignore = "slow: run with ./test.sh --slow"]
 fn twenty_runs_beside_busy_cores_equal_their_twin() {
     let _alone = alone();
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let file = scenario("pfister/demo-ib-cca");
-    let words = ["--set", "run.duration=\"1000 mtu\""];
+    let (file, words) = case_4();
     let twin = twin(&file, &words);
     let _busy: Vec<Busy> = (0..cores).map(|core| Busy::on(&core.to_string(), 0)).collect();
     for run in 1..=20 {
@@ -267,9 +271,8 @@ fn twenty_runs_beside_busy_cores_equal_their_twin() {
 #[ignore = "slow: run with ./test.sh --slow"]
 fn case_4_over_a_path_that_loses_and_delays_equals_its_twin() {
     let _alone = alone();
-    let file = scenario("pfister/case4-ib-cca");
-    let words = ["--set", "run.duration=\"1200 mtu\""];
-    once("lossy path pfister/case4-ib-cca", || {
+    let (file, words) = case_4();
+    once("lossy path", || {
         let twin = twin(&file, &words);
         let path = LossyPath::start(&file, &[&words[..], &["--pace", "exact"]].concat());
         let (ended, lost) = path.end(1_200.0);
