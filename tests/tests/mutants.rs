@@ -366,42 +366,56 @@ fn prove(program: &Path, mutants: &[Drawn]) {
     }
 }
 
+fn drawn() -> Vec<Drawn> {
+    let text = fs::read_to_string(in_repository("tests/dut/mutants/drawn.toml")).expect("a file");
+    let drawn: AllDrawn = toml::from_str(&text).expect("mutants");
+    drawn.mutant
+}
+
+#[test]
+fn mutants_replace_what_stands_in_the_code() {
+    assert!(!Scratch::edited().is_empty());
+    for mutant in drawn() {
+        let text = fs::read_to_string(in_repository(&mutant.file)).expect("a file");
+        mutant.place(&text);
+    }
+}
+
 #[test]
 #[ignore = "slow: two builds, and half an hour; goes on where it was stopped"]
 fn mutants_that_were_drawn_fail() {
     let _alone = alone();
-    let text = fs::read_to_string(in_repository("tests/dut/mutants/drawn.toml")).expect("a file");
-    let drawn: AllDrawn = toml::from_str(&text).expect("mutants");
+    let mutants = drawn();
     let mut ledger = Ledger::open("mutants", &UNDER_PROOF);
-    let scratch = Scratch::new(drawn.mutant.iter().map(|mutant| mutant.file.as_str()));
+    let scratch = Scratch::new(mutants.iter().map(|mutant| mutant.file.as_str()));
     // Those that an earlier part of the campaign could not build.
     let known = |(number, mutant): (usize, &Drawn)| {
         let result = ledger.result(&mutant.name)?.strip_prefix("unbuildable: ")?;
         Some((number, result.to_owned()))
     };
-    let unbuildable = drawn.mutant.iter().enumerate().filter_map(known).collect();
-    let built = scratch.build_drawn(&drawn.mutant, unbuildable);
+    let unbuildable = mutants.iter().enumerate().filter_map(known).collect();
+    let built = scratch.build_drawn(&mutants, unbuildable);
     for (number, error) in &built.unbuildable {
-        ledger.once(&drawn.mutant[*number].name, || format!("unbuildable: {error}"));
+        ledger.once(&mutants[*number].name, || format!("unbuildable: {error}"));
     }
     ledger.once("proof", || {
-        prove(&built.program, &drawn.mutant);
+        prove(&built.program, &mutants);
         "done".to_owned()
     });
-    for (number, mutant) in drawn.mutant.iter().enumerate() {
+    for (number, mutant) in mutants.iter().enumerate() {
         if !built.unbuildable.contains_key(&number) && !built.alone.contains(&number) {
             ledger.once(&mutant.name, || judge(&built.program, mutant, &number.to_string()));
         }
     }
     for number in built.alone {
-        let mutant = &drawn.mutant[number];
-        ledger.once(&mutant.name, || match scratch.build_alone(&drawn.mutant, number) {
+        let mutant = &mutants[number];
+        ledger.once(&mutant.name, || match scratch.build_alone(&mutants, number) {
             Ok(program) => judge(&program, mutant, ""),
             Err(error) => format!("unbuildable: {error}"),
         });
     }
     let (mut killed, mut survivors) = (0, Vec::new());
-    for mutant in drawn.mutant.iter().filter(|mutant| mutant.equivalent.is_none()) {
+    for mutant in mutants.iter().filter(|mutant| mutant.equivalent.is_none()) {
         let result = ledger.result(&mutant.name).expect("it was judged");
         match result.split_once(':').map_or(result, |(word, _)| word) {
             "killed" => killed += 1,

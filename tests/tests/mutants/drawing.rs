@@ -51,13 +51,15 @@ fn row(text: &mut String, one: &Value) {
     let offset =
         |place: [u64; 2]| super::scratch::offset(&source, place.map(|number| number as usize));
     let was = &source[offset(from)..offset(to)];
+    let line = source.lines().nth(from[0] as usize - 1).expect("a line");
     let quoted = |text: &str| toml::Value::String(text.to_owned()).to_string();
     // Writing to a String cannot fail.
     let _ = writeln!(
         text,
-        "[[mutant]]\nname = {}\nfile = {}\nfrom = {from:?}\nto = {to:?}\nwas = {}\nis = {}\n",
+        "[[mutant]]\nname = {}\nfile = {}\nfrom = {from:?}\nline = {}\nwas = {}\nis = {}\n",
         quoted(word("name")),
         quoted(file),
+        quoted(line),
         quoted(was),
         quoted(word("replacement")),
     );

@@ -28,13 +28,15 @@ struct Edits {
     edit: Vec<Edit>,
 }
 
-/// A mutant that was drawn: a place in a file, as lines and columns from 1, and what replaces its text.
+/// A mutant that was drawn: a place in a file, and what replaces its text.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Drawn {
     pub name: String,
     pub file: String,
+    /// Line and column, from 1, when it was drawn.
     pub from: [usize; 2],
-    pub to: [usize; 2],
+    /// The text of that line, by which it is found again after lines before it have changed.
+    pub line: String,
     pub was: String,
     pub is: String,
     /// Why it behaves as what it replaces.
@@ -51,7 +53,12 @@ impl Drawn {
 
     /// The octets of its file that it replaces.
     pub fn place(&self, text: &str) -> Range<usize> {
-        let place = offset(text, self.from)..offset(text, self.to);
+        let [line, column] = self.from;
+        let is_it = |(_, text): &(usize, &str)| *text == self.line;
+        let lines = (1..).zip(text.lines()).filter(is_it).map(|(number, _)| number);
+        let nearest = lines.min_by_key(|number| number.abs_diff(line));
+        let start = nearest.map_or(text.len(), |line| offset(text, [line, column]));
+        let place = start..start + self.was.len();
         assert_eq!(text.get(place.clone()), Some(self.was.as_str()), "{}: draw again", self.name);
         place
     }
@@ -90,22 +97,29 @@ impl Scratch {
         fs::read_to_string(in_repository(file)).unwrap_or_else(|error| panic!("{file}: {error}"))
     }
 
-    /// Builds nicd with every fault of `mutants/edits.toml`.
+    /// The files of nicd with every fault of `mutants/edits.toml`, each behind a switch.
+    pub fn edited() -> BTreeMap<String, String> {
+        let text = Scratch::original("tests/dut/mutants/edits.toml");
+        let edits: Edits = toml::from_str(&text).expect("edits");
+        let mut files = BTreeMap::new();
+        for Edit { file, was, is } in edits.edit {
+            let original = || Scratch::original(&file);
+            let text = files.entry(file.clone()).or_insert_with(original);
+            assert_eq!(text.matches(was.as_str()).count(), 1, "{file}: {was}");
+            *text = text.replace(was.as_str(), &with_switches(&is));
+        }
+        files
+    }
+
+    /// Builds nicd with these faults.
     ///
     /// # Errors
     /// What the compiler said.
     pub fn build_edited() -> Result<PathBuf, String> {
-        let text = Scratch::original("tests/dut/mutants/edits.toml");
-        let edits: Edits = toml::from_str(&text).expect("edits");
-        let files: BTreeSet<&str> = edits.edit.iter().map(|edit| edit.file.as_str()).collect();
-        let scratch = Scratch::new(files.iter().copied());
-        for file in files {
-            let mut text = Scratch::original(file);
-            for Edit { was, is, .. } in edits.edit.iter().filter(|edit| edit.file == file) {
-                assert_eq!(text.matches(was.as_str()).count(), 1, "{file}: {was}");
-                text = text.replace(was.as_str(), &with_switches(is));
-            }
-            scratch.write(file, &text);
+        let files = Scratch::edited();
+        let scratch = Scratch::new(files.keys().map(String::as_str));
+        for (file, text) in &files {
+            scratch.write(file, text);
         }
         scratch.build("nicd", "nicd")
     }
