@@ -5,7 +5,7 @@
 
 use super::laboratory::{Ended, Running, alone, eventually, in_repository, pause, pausebed};
 use super::ratios::expected_ratios;
-use super::{assert_passes_or_host_is_busy, repeated, small};
+use super::{assert_passes_or_host_is_busy, exact, repeated, small};
 use nix::sys::signal::Signal;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -67,27 +67,29 @@ fn agrees_with_its_twin(file: &Path, words: &[&str], within: f64, seconds: f64) 
 }
 
 #[test]
-fn the_eight_node_network_runs_in_containers_and_leaves_none() {
+fn an_exact_run_in_containers_equals_its_twin_and_leaves_none() {
     if !is_there() {
         return;
     }
     let _alone = alone();
     let before = census();
-    let file = in_repository("topo/scenarios/pfister/eight-ib-cca.toml");
-    // A dilation that is given is never stretched, so the run lasts a minute. The start of containers is a load that would
-    // stretch it fourfold.
-    agrees_with_its_twin(&file, &["--dilate", "2000"], 0.05, 120.0);
+    let words = ["--backend", "compose", "--pace", "exact"];
+    let ended = exact::assert_equals(&exact::twin(&small(), &[]), &small(), &words);
+    assert_eq!(ended.json()["backend"], "compose");
     assert_eq!(census(), before);
 }
 
 #[test]
 #[ignore = "slow: run with ./test.sh --slow"]
-fn ethernet_runs_in_containers_one_for_each_device() {
+fn runs_in_containers_follow_the_wall_clock() {
     if !is_there() {
         return;
     }
     let _alone = alone();
     let before = census();
+    // A dilation that is given is never stretched. The start of containers is a load that would stretch it fourfold.
+    let file = in_repository("topo/scenarios/pfister/eight-ib-cca.toml");
+    agrees_with_its_twin(&file, &["--dilate", "2000"], 0.05, 120.0);
     for scenario in ["dcqcn/incast3-dcqcn", "zhb/case5-qcn"] {
         let file = in_repository(&format!("topo/scenarios/{scenario}.toml"));
         agrees_with_its_twin(&file, &["--set", "run.placement=device"], 0.05, 900.0);

@@ -162,7 +162,7 @@ impl Load {
 fn hampered(words: &[&str]) -> Ended {
     let file = in_repository("tests/tests/live/scenario.toml");
     let words =
-        [&["--set", "run.duration=\"500 mtu\"", "--set", "run.realtime=false"], words].concat();
+        [&["--set", "run.duration=\"300 mtu\"", "--set", "run.realtime=false"], words].concat();
     let running = Running::start(&file, &words);
     let daemons = running.daemons(2);
     let switches = daemons.iter().find(|daemon| daemon.is_switchd()).expect("one hosts switches");

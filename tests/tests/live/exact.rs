@@ -23,7 +23,7 @@ fn scenario(name: &str) -> PathBuf {
     in_repository(&format!("topo/scenarios/{name}.toml"))
 }
 
-fn twin(file: &Path, words: &[&str]) -> Ended {
+pub(super) fn twin(file: &Path, words: &[&str]) -> Ended {
     let twin = Running::start(file, &[&["--backend", "virtual"], words].concat()).end(1_800.0);
     assert!(matches!(twin.code, Some(0 | 1)), "{}", twin.talk);
     twin
@@ -38,7 +38,7 @@ fn compared(a: &Ended, b: &Ended) -> (Option<i32>, String) {
 }
 
 /// Runs a scenario with exact pace; its run directory must be that of `twin`.
-fn assert_equals(twin: &Ended, file: &Path, words: &[&str]) -> Ended {
+pub(super) fn assert_equals(twin: &Ended, file: &Path, words: &[&str]) -> Ended {
     let exact = Running::start(file, words).end(3_600.0);
     assert!(exact.run.is_some(), "{words:?}: {}", exact.talk);
     let (code, text) = compared(twin, &exact);
