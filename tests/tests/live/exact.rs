@@ -6,6 +6,7 @@ use super::containers::{self, docker};
 use super::laboratory::{Ended, Running, alone, eventually, in_repository, pause, pausebed};
 use super::path::LossyPath;
 use super::{Busy, small};
+use emulation::cable::namespace::Namespace;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use pausebed_tests::ledger::Ledger;
@@ -72,6 +73,20 @@ fn an_exact_run_equals_its_twin_to_the_octet_over_every_kind_of_socket() {
         let (code, text) = compared(&twin, &other);
         assert_eq!(code, Some(1), "another seed: {text}");
         assert!(text.contains("run.json, "), "{text}");
+    }
+}
+
+#[test]
+fn an_exact_run_between_namespaces_equals_its_twin() {
+    if let Err(error) = Namespace::make(1) {
+        skip::because!("network namespaces require CAP_SYS_ADMIN: {error}");
+        return;
+    }
+    let _alone = alone();
+    for file in [small(), ethernet()] {
+        let words = ["--backend", "netns", "--pace", "exact"];
+        let exact = assert_equals(&twin(&file, &[]), &file, &words);
+        assert!(exact.number("/cables/veth") > 0.0, "{:#}", exact.json()["cables"]);
     }
 }
 
