@@ -30,6 +30,8 @@ mod page;
 #[path = "lab/place.rs"]
 #[allow(dead_code, reason = "the tests of lab.rs use more of it")]
 mod place;
+#[path = "chaos/soak.rs"]
+mod soak;
 #[path = "chaos/steps.rs"]
 mod steps;
 #[path = "chaos/tracer.rs"]
@@ -152,6 +154,13 @@ fn chaos_faults_of_the_host_are_accounted_for() {
 }
 
 #[test]
+#[ignore = "slow: two hours"]
+fn chaos_soak_of_two_hours_leaves_nothing_unaccounted() {
+    let _alone = alone();
+    attack("soak", soak::two_hours);
+}
+
+#[test]
 fn a_sample_of_each_chaos_campaign_finds_nothing() {
     let _alone = alone();
     println!("{}", kills::life(1, 2));
@@ -160,6 +169,7 @@ fn a_sample_of_each_chaos_campaign_finds_nothing() {
         assert!(what.starts_with("killed before "), "{role:?} {step}: {what}");
     }
     println!("{}", steps::race(1));
+    println!("{}", soak::soak(1, 1.0));
     // Seed 12 leaves a run no descriptors for an event loop.
     for (name, seed) in [("stop", 1), ("descriptors", 12)] {
         let (_, fault) = faults::KINDS.iter().find(|(kind, _)| *kind == name).expect("a kind");
