@@ -30,7 +30,7 @@ const FAULTS: [&[&str]; 9] = [
     &["fault", "drop", "link", "--prob", "0.1"],
     &["fault", "drop", "becn"],
     &["fault", "duplicate", "all", "--prob", "0.05"],
-    &["fault", "corrupt", "all", "--prob", "0.02"],
+    &["fault", "corrupt", "--part", "icrc", "--prob", "0.02"],
     &["fault", "delay", "all", "--by", "2 us"],
 ];
 
