@@ -35,8 +35,8 @@ pub const FOR_THE_DATA_PLANE: [Capability; 3] =
 
 /// Reduces this process's rights to those that the start of the data plane needs, and blocks every way to more: no
 /// program that this process might start gets a right that it does not have, and the kernel refuses to start one
-/// ([`calls`]). Only the sockets `rebound` can be bound again, which needs no right, and only files below `folders` can be
-/// changed ([`files`]). Returns what this kernel cannot do, a sentence each.
+/// ([`calls`]). Only the sockets `rebound` can be bound again, which needs no right. Only files below `folders` can be
+/// opened, and to be read also `read` and what the kernel shows of itself ([`files`]). Returns what this kernel cannot do, a sentence each.
 ///
 /// Call it before other threads start: they inherit what the calling thread has.
 ///
@@ -45,6 +45,7 @@ pub const FOR_THE_DATA_PLANE: [Capability; 3] =
 pub(crate) fn shrink(
     rebound: &[RawFd],
     folders: &[&Path],
+    read: Option<&Path>,
     scope: Scope,
 ) -> Result<Vec<&'static str>, DaemonError> {
     const STEP: &str = "cannot give up rights";
@@ -52,10 +53,10 @@ pub(crate) fn shrink(
     // Without CAP_SETPCAP the bounding set stays, which no_new_privs has made harmless.
     let _ = caps::clear(None, CapSet::Bounding);
     keep(&FOR_THE_DATA_PLANE).context("capset").context(STEP)?;
-    let confines = files::confine(folders).context("landlock").context(STEP)?;
+    let confines = files::confine(folders, read).context("landlock").context(STEP)?;
     let filters = calls::refuse(rebound, scope).context("seccomp").context(STEP)?;
     let lacks = [
-        (confines, "this kernel has no Landlock: daemons may change every file of their user"),
+        (confines, "this kernel has no Landlock: daemons may open every file of their user"),
         (filters, "this kernel has no seccomp filters: daemons may make every system call"),
     ];
     Ok(lacks.into_iter().filter(|(has, _)| !has).map(|(_, sentence)| sentence).collect())
@@ -113,7 +114,7 @@ mod tests {
     fn a_thread_that_gives_up_its_rights_has_none_and_others_keep_theirs() {
         let before = status("CapEff");
         let inside = std::thread::spawn(|| {
-            shrink(&[], &[], Scope::Thread).expect("dropping rights is always permitted");
+            shrink(&[], &[], None, Scope::Thread).expect("dropping rights is always permitted");
             let left = status("CapEff");
             drop_all();
             let none = ["CapEff", "CapPrm", "CapInh", "CapAmb"].map(status);

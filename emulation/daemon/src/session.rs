@@ -166,7 +166,8 @@ fn prepare(
     let clients = clients.transpose().context("no sockets for programs that manage the fabric")?;
     // Nothing after this needs a right, in particular not the handling of what sockets receive. No thread runs before
     // this: that of a capture starts with the recorder.
-    let lacks = privileges::shrink(&sockets.rebound(), &config.folders(), scope)?;
+    let (folders, feed) = (config.folders(), config.feed.as_deref());
+    let lacks = privileges::shrink(&sockets.rebound(), &folders, feed, scope)?;
     // One of many daemons on this host says it.
     lacks.iter().filter(|_| config.process == 0).for_each(|sentence| eprintln!("{sentence}"));
     let recorder = config.make_recorder()?;
