@@ -12,6 +12,8 @@
 mod containers;
 #[path = "chaos/faults.rs"]
 mod faults;
+#[path = "chaos/frames.rs"]
+mod frames;
 #[path = "lab/ground.rs"]
 #[allow(dead_code, reason = "the tests of lab.rs use more of it")]
 mod ground;
@@ -54,6 +56,15 @@ const UNDER_PROOF: [&str; 5] = [
     "topo/src/command/lab",
 ];
 
+/// The data path that hostile frames meet.
+const DATA_PATH: [&str; 5] = [
+    "emulation/src/cable",
+    "emulation/src/driver",
+    "proto/src/link",
+    "proto/src/wire",
+    "switchd/src",
+];
+
 /// Parts of an attack that are done, and those that found faults.
 pub struct Campaign {
     name: &'static str,
@@ -90,13 +101,18 @@ impl Campaign {
 
 /// Runs what is due of a campaign; fails if it finds a fault.
 fn attack(name: &'static str, parts: impl FnOnce(&mut Campaign)) {
+    attack_on(&UNDER_PROOF, name, parts);
+}
+
+/// The same for other code under proof.
+fn attack_on(under_proof: &[&str], name: &'static str, parts: impl FnOnce(&mut Campaign)) {
     let named = std::env::var("PAUSEBED_CHAOS").ok();
     let only = named.as_deref().map(|named| named.split_once('/').expect("CAMPAIGN/PART"));
     if only.is_some_and(|(campaign, _)| campaign != name) {
         return;
     }
     let only = only.map(|(_, part)| part.to_owned());
-    let ledger = Ledger::kept(&format!("chaos-{name}"), &UNDER_PROOF);
+    let ledger = Ledger::kept(&format!("chaos-{name}"), under_proof);
     let mut campaign = Campaign { name, ledger, only, faults: Vec::new() };
     parts(&mut campaign);
     assert!(campaign.faults.is_empty(), "{:#?}", campaign.faults);
@@ -158,6 +174,19 @@ fn chaos_faults_of_the_host_are_accounted_for() {
 fn chaos_soak_of_two_hours_leaves_nothing_unaccounted() {
     let _alone = alone();
     attack("soak", soak::two_hours);
+}
+
+#[test]
+#[ignore = "slow: run with ./test.sh --slow"]
+fn chaos_hostile_frames_are_counted_and_the_neighbour_loses_none() {
+    let _alone = alone();
+    attack_on(&DATA_PATH, "frames", frames::frames);
+}
+
+#[test]
+fn a_sample_of_hostile_frames_finds_nothing() {
+    let _alone = alone();
+    frames::sample();
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! docs/reliability.md, made from the ledgers of the campaigns.
 
-use super::faults;
+use super::{faults, frames};
 use pausebed_tests::ledger::{self, Line};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -29,7 +29,6 @@ These campaigns of the same plan have no ledger. Where tests cover a part of one
 | attack | to reach | what there is |
 |---|---|---|
 | steps of the clock of the host | 100 | one step in the cases FID of [conformance](../docs/conformance.md) |
-| hostile frames beside a lossless flow, for each kind of port, half of them valid but for one field | 10^6 each, the neighbour loses none, the cost of a bad frame at most 3 times that of a good one | a million foreign datagrams at UDP ports: `./test.sh --slow a_million_foreign` |
 | the HTTP interfaces of daemons and `serve` | 10^5 requests, 1 000 slow connections, 10^4 malformed, lateness bounded | 1 000 slow connections and a huge body: tests/tests/lab.rs |
 | a lab of two hours with faults on and off | nothing unaccounted, memory and descriptors constant | nothing |
 | fuzzing of decoders, and of engines as sequences | 10^9 executions and 10^7 sequences, with a ledger | `./fuzz.sh`, without a ledger |
@@ -72,6 +71,12 @@ impl Reached {
             "| {attack} | {target} | {reached} | {found}, open {open} | {commits} | `./test.sh --slow {repeat}` |\n"
         )
     }
+}
+
+/// The lines of a ledger whose parts begin with this word.
+fn of_kind(text: &str, kind: &str) -> String {
+    let of_kind = text.lines().filter(|line| line.starts_with(&format!("{kind} ")));
+    of_kind.map(|line| format!("{line}\n")).collect()
 }
 
 /// The number with which a result begins.
@@ -142,12 +147,7 @@ fn host_faults(text: &str) -> String {
     ];
     let attack = |kind: &str| ATTACKS.iter().find(|(name, _)| *name == kind).expect("a row").1;
     let row = |kind: &str| {
-        let of_kind: String = text
-            .lines()
-            .filter(|line| line.starts_with(&format!("{kind} ")))
-            .map(|line| format!("{line}\n"))
-            .collect();
-        let reached = Reached::of(&of_kind);
+        let reached = Reached::of(&of_kind(text, kind));
         let good: Vec<&str> = reached.good().map(|(_, result)| result).collect();
         let done = good.iter().filter(|result| **result != "skipped").count();
         let balanced = good.iter().filter(|result| result.contains("balanced at down")).count();
@@ -163,6 +163,69 @@ fn host_faults(text: &str) -> String {
     faults::KINDS.iter().map(|(kind, _)| row(kind)).collect()
 }
 
+fn hostile_frames(text: &str) -> String {
+    let row = |(kind, name): &(&str, &str)| {
+        let reached = Reached::of(&of_kind(text, kind));
+        let attacks = || reached.good().filter(|(part, _)| !part.ends_with(" cost"));
+        let sum = |before: &str| -> u64 {
+            let number = |result: &str| {
+                let (front, _) = result.split_once(before)?;
+                front.rsplit(' ').next()?.parse::<u64>().ok()
+            };
+            attacks().filter_map(|(_, result)| number(result)).sum()
+        };
+        let total: u64 = attacks().map(|(_, result)| count(result)).sum();
+        let cost = reached.good().find(|(part, _)| part.ends_with(" cost"));
+        let highest = cost.map_or(0, |(_, result)| count(result));
+        let now = format!(
+            "{total}: {} rejected at the socket, {} outdated, {} at the port, 0 in no counter; 0 of {} messages lost; cost at most {}.{:02}",
+            sum(" rejected at"),
+            sum(" outdated"),
+            sum(" at the port;"),
+            sum(" messages,"),
+            highest / 100,
+            highest % 100,
+        );
+        let attack = format!(
+            "hostile frames beside a lossless flow, half of them valid but for one field: port {name}"
+        );
+        let target =
+            "10^6; the neighbours lose none; median cost at most 3 times that of a good frame";
+        reached.row(&attack, target, &now, "chaos_hostile")
+    };
+    frames::PORTS.iter().map(row).collect()
+}
+
+/// The classes of faults that cost most and least, by kind of port.
+fn costs(text: &str) -> String {
+    let mut table = "
+## The cost of hostile frames
+
+Median time of the processor from the system call that receives the frame to the last action of the switch, over that of a good frame which is received and forwarded
+beside it. Random octets on Ethernet cost most, because the switch floods frames to unknown addresses.
+
+| port | classes of faults | cost most | cost least |
+|---|---|---|---|
+".to_owned();
+    for (kind, name) in frames::PORTS {
+        let reached = Reached::of(&of_kind(text, kind));
+        let Some((_, result)) = reached.good().find(|(part, _)| part.ends_with(" cost")) else {
+            continue;
+        };
+        let shown = |one: &&str| {
+            let (percent, class) = one.split_once(' ').unwrap_or((one, ""));
+            let percent: u64 = percent.parse().unwrap_or(0);
+            format!("{class} {}.{:02}", percent / 100, percent % 100)
+        };
+        let all: Vec<&str> = result.split(", ").collect();
+        let most: Vec<String> = all.iter().take(4).map(shown).collect();
+        let least: Vec<String> = all.iter().rev().take(3).map(shown).collect();
+        writeln!(table, "| {name} | {} | {} | {} |", all.len(), most.join(", "), least.join(", "))
+            .expect("a string takes all");
+    }
+    table
+}
+
 /// The page, from the text of each ledger.
 fn page(ledger: impl Fn(&str) -> String) -> String {
     let mut page = HEAD.to_owned();
@@ -174,9 +237,11 @@ fn page(ledger: impl Fn(&str) -> String) -> String {
         plain(&ledger("races"), races, "200", "chaos_commands"),
         plain(&ledger("containers"), containers, "a sample of 20", "chaos_kills_in_containers"),
         host_faults(&ledger("faults")),
+        hostile_frames(&ledger("frames")),
     ];
     page += "| attack | to reach | reached | faults found | commits | repeat |\n|---|---|---|---|---|---|\n";
-    write!(page, "{}{MISSING}", rows.concat()).expect("a string takes all");
+    let costs = costs(&ledger("frames"));
+    write!(page, "{}{costs}{MISSING}", rows.concat()).expect("a string takes all");
     page
 }
 
