@@ -20,6 +20,8 @@ mod ground;
 #[path = "live/hostile.rs"]
 #[allow(dead_code, reason = "laboratory.rs asks it for the ports of daemons")]
 mod hostile;
+#[path = "chaos/http.rs"]
+mod http;
 #[path = "chaos/kills.rs"]
 mod kills;
 #[path = "live/laboratory.rs"]
@@ -181,6 +183,13 @@ fn chaos_soak_of_two_hours_leaves_nothing_unaccounted() {
 fn chaos_hostile_frames_are_counted_and_the_neighbour_loses_none() {
     let _alone = alone();
     attack_on(&DATA_PATH, "frames", frames::frames);
+}
+
+#[test]
+#[ignore = "slow: run with ./test.sh --slow"]
+fn chaos_http_requests_delay_no_frame() {
+    let _alone = alone();
+    attack("http", http::http);
 }
 
 #[test]

@@ -26,8 +26,8 @@ const OF_EACH: u64 = 100_000;
 /// The most that the median frame of a class of faults may cost, in percent of a good frame.
 const COST_MAX: u64 = 300;
 
-/// A thread that stood still for so long was stopped from outside, with all others of this process. Then pauses expire
-/// and buffers fill, so an attempt that failed is made again.
+/// A thread that does not run for so long was stopped from outside, with all others of this process. Then pauses expire,
+/// buffers fill and a stop is not waited for, so an attempt that failed is made again.
 const STILL_NS: u64 = 400_000_000;
 const ATTEMPTS: usize = 20;
 
@@ -175,7 +175,7 @@ fn assert_conserved(attacked: &Attacked, hostile: FrameTally) {
     }
     let readings: Vec<_> = devices(attacked).collect();
     let flying: Vec<_> = attacked.reports.iter().map(|report| report.in_flight).collect();
-    assert_eq!(begun, ended, "{hostile:?} {flying:?} {readings:#?}");
+    assert!(begun == ended, "{begun} begun, {ended} ended: {hostile:?} {flying:?} {readings:?}");
 }
 
 /// No frame of the neighbours is lost. Returns the messages that they delivered.

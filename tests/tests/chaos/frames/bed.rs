@@ -208,6 +208,18 @@ impl Drop for NoteEnd<'_> {
     }
 }
 
+/// The longest time in nanoseconds for which a thread that wants to run every 10 ms did not run, until a worker ends.
+fn longest_stillness_ns(watch: &Watch) -> u64 {
+    const EVERY_NS: u64 = 10_000_000;
+    let mut longest = 0;
+    while !watch.ended.load(Ordering::Relaxed) {
+        let begin_ns = monotonic_ns();
+        timer::wait(None, begin_ns + EVERY_NS);
+        longest = longest.max(monotonic_ns() - begin_ns - EVERY_NS);
+    }
+    longest
+}
+
 /// What an attack has sent.
 #[derive(Default)]
 pub struct Sent {
@@ -216,7 +228,7 @@ pub struct Sent {
     pub refused: u64,
     /// The counts that those which it took must have caused.
     pub due: u64,
-    /// The longest time for which this thread stood still, in nanoseconds.
+    /// The longest time for which the host stood still, in nanoseconds.
     pub still_ns: u64,
 }
 
@@ -292,6 +304,7 @@ pub fn attack(carrier: Carrier, seed: u64, frames: u64) -> io::Result<Attacked> 
                 Worker::new(run, Priority::Normal).run(watch)
             })
         };
+        let stillness = scope.spawn(|| longest_stillness_ns(&watches[NEIGHBOURS]));
         let workers: Vec<_> = assignments.into_iter().zip(&watches).map(start).collect();
         // Until the neighbours' links are trained.
         pause(0.2);
@@ -301,7 +314,6 @@ pub fn attack(carrier: Carrier, seed: u64, frames: u64) -> io::Result<Attacked> 
         while sent.taken < frames
             && !watches.iter().any(|watch| watch.ended.load(Ordering::Relaxed))
         {
-            let begin_ns = monotonic_ns();
             for _ in 0..(1 + random.below(BURST_MAX)).min(frames - sent.taken) {
                 let forged = forge.next(clock.now());
                 if cables.enemy.send(&forged.octets, forged.foreign) {
@@ -315,11 +327,11 @@ pub fn attack(carrier: Carrier, seed: u64, frames: u64) -> io::Result<Attacked> 
                 cables.enemy.read();
             }
             watches[SWITCH].await_turns(2);
-            sent.still_ns = sent.still_ns.max(monotonic_ns() - begin_ns);
         }
         pause(0.1);
         watches.iter().for_each(|watch| watch.stop.store(true, Ordering::Relaxed));
         let mut reports = workers.into_iter().map(|worker| worker.join().expect("no panic"));
+        sent.still_ns = stillness.join().expect("no panic");
         (sent, [(); 2].map(|()| reports.next().expect("two workers")))
     });
     Ok(Attacked { sent, reports, end: hostile_end(wiring) })
