@@ -78,6 +78,9 @@ impl<D: FnMut(Accepted)> Arrivals<'_, D> {
 /// The octets of a frame of at least [`ETHERNET`] octets, with the tag that the kernel took out.
 pub(crate) fn whole_frame(inward: &ReceivedFrame<'_>, pool: &mut FramePool) -> BytesMut {
     let mut whole = pool.take();
+    // A buffer that grows bit by bit begins in the memory of an order and stays in the arena of the thread that gave it,
+    // whose lock the thread of lowest priority holds for long.
+    whole.reserve(inward.octets.len() + inward.tag.map_or(0, |tag| tag.octets().len()));
     let (addresses, rest) = inward.octets.split_at(ADDRESSES);
     whole.extend_from_slice(addresses);
     if let Some(tag) = inward.tag {
