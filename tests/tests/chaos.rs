@@ -36,6 +36,11 @@ mod page;
 mod place;
 #[path = "chaos/soak.rs"]
 mod soak;
+}
+
+#[test]
+#[path = "chaos/proofs.rs"]
+mod proofs;
 #[path = "chaos/steps.rs"]
 mod steps;
 #[path = "chaos/tracer.rs"]
@@ -190,6 +195,25 @@ fn chaos_hostile_frames_are_counted_and_the_neighbour_loses_none() {
 fn chaos_http_requests_delay_no_frame() {
     let _alone = alone();
     attack("http", http::http);
+}
+
+#[test]
+#[ignore = "slow: run with ./test.sh --slow"]
+fn chaos_proofs_by_all_cases_hold() {
+    let counted = [
+        "proto/src/link/credit.rs",
+        "proto/src/ids.rs",
+        "emulation/src/cable/sequence.rs",
+        "emulation/src/cable/inbox.rs",
+    ];
+    attack_on(&counted, "proofs", proofs::proofs);
+}
+
+#[test]
+fn every_proof_holds() {
+    for (name, _, proof) in proofs::PROOFS {
+        println!("{name}: {} cases", proof());
+    }
 }
 
 #[test]
