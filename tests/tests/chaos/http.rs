@@ -295,7 +295,8 @@ fn part(seed: u64) -> String {
     }
     let (mut loaded, mut quiet, mut sent) = (Vec::new(), Vec::new(), [0; 4]);
     for number in 0..3 {
-        let (with, without) = pair(seed * 10 + number, &QUOTA, WATCHED_S, (seed + number) % 2 == 0);
+        let (with, without) =
+            pair(seed * 10 + number, &QUOTA, WATCHED_S, (seed + number).is_multiple_of(2));
         let [answered, _, malformed, slow] = with.counts;
         let is_whole =
             answered >= QUOTA.requests && malformed >= QUOTA.malformed && slow >= QUOTA.slow;
