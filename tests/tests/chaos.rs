@@ -34,13 +34,10 @@ mod page;
 #[path = "lab/place.rs"]
 #[allow(dead_code, reason = "the tests of lab.rs use more of it")]
 mod place;
-#[path = "chaos/soak.rs"]
-mod soak;
-}
-
-#[test]
 #[path = "chaos/proofs.rs"]
 mod proofs;
+#[path = "chaos/soak.rs"]
+mod soak;
 #[path = "chaos/steps.rs"]
 mod steps;
 #[path = "chaos/tracer.rs"]
