@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Builds what is installed, into target/package: the static program, a Debian package, the image.
+# Builds what is installed, into target/package: the static program, a Debian package, the image, a wheel.
 #   docker/package.sh [PROFILE]     default: dist, with link-time optimisation
-# Without a Docker engine there is no image, which is no error.
+# Without a Docker engine there is no image, without maturin no wheel, which are no errors.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -16,12 +16,19 @@ mkdir -p "$out/root"
 # The static program, as docker/build.sh builds it, with the image where there is an engine.
 if docker info >/dev/null 2>&1; then
   docker/build.sh "$profile" "$out/$name"
+  image=1
 else
   echo "no Docker engine: no image"
   docker/build.sh "$profile" "$out/$name" --no-image
 fi
 program="$out/$name"
 version="$("$program" --version | cut -d' ' -f2)"
+[ -z "${image:-}" ] || docker save "$name:$version" | gzip -9n >"$out/${name}_${version}_image.tar.gz"
+if command -v maturin >/dev/null; then
+  maturin build --profile "$profile" --strip --manifest-path python/Cargo.toml --out "$out"
+else
+  echo "no maturin: no wheel"
+fi
 
 # These run beside it: one inside virtual machines, one loads libibverbs. So they are not static.
 cargo build --profile "$profile" --package guest --package agent --bins

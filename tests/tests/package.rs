@@ -1,32 +1,60 @@
-//! The Debian package: installed in a clean root file system, used, removed, and nothing is left.
+//! The files of docker/package.sh, each from nothing: installed in a clean place, used, removed, and nothing is left.
+//!
+//! Sizes and times of all ways go to `routes.md` beside the files.
 
-#![expect(clippy::disallowed_methods, reason = "these tests start programs")]
+#![expect(clippy::disallowed_methods, reason = "these tests start programs, and time them")]
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
 
 /// The greatest size of the static program in octets, with the profile of packages.
 const PROGRAM_MAX: u64 = 25_000_000;
 
+/// The repository.
+const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+
+/// How long an installation, the first answer of what is installed, and the runs after it took.
+type Times = [Duration; 3];
+
 /// A root file system with dpkg's data alone, or that of debootstrap if `PAUSEBED_ROOT` names one.
 struct Root {
     folder: PathBuf,
-    _own: Option<tempfile::TempDir>,
+    _own: Option<TempDir>,
 }
 
 impl Root {
-    fn make() -> Root {
+    fn debian() -> Root {
         if let Some(named) = std::env::var_os("PAUSEBED_ROOT") {
             return Root { folder: named.into(), _own: None };
         }
+        let root = Root::empty();
+        for folder in ["info", "updates"] {
+            fs::create_dir_all(root.folder.join("var/lib/dpkg").join(folder)).expect("a folder");
+        }
+        fs::write(root.folder.join("var/lib/dpkg/status"), "").expect("a file");
+        root
+    }
+
+    /// A root file system without files.
+    fn empty() -> Root {
         let own = tempfile::tempdir().expect("a folder");
-        for folder in ["var/lib/dpkg/info", "var/lib/dpkg/updates", "proc", "tmp", "root", "dev"] {
+        for folder in ["proc", "dev", "tmp", "root", "usr/bin"] {
             fs::create_dir_all(own.path().join(folder)).expect("a folder");
         }
-        fs::write(own.path().join("var/lib/dpkg/status"), "").expect("a file");
         Root { folder: own.path().to_owned(), _own: Some(own) }
+    }
+
+    /// Removes what was written to `/tmp`.
+    fn clean(&self) {
+        for entry in fs::read_dir(self.folder.join("tmp")).expect("a folder").flatten() {
+            fs::remove_dir_all(entry.path())
+                .or_else(|_| fs::remove_file(entry.path()))
+                .expect("it is removed");
+        }
     }
 
     fn dpkg(&self, words: &[&str]) {
@@ -45,24 +73,28 @@ impl Root {
         good(shell.output())
     }
 
-    /// Every path in the root but the data of dpkg.
     fn paths(&self) -> BTreeSet<PathBuf> {
-        let (mut found, mut folders) = (BTreeSet::new(), vec![self.folder.clone()]);
-        while let Some(folder) = folders.pop() {
-            for entry in fs::read_dir(folder).expect("it can be read") {
-                let path = entry.expect("it can be read").path();
-                let name = path.strip_prefix(&self.folder).expect("it is below").to_owned();
-                if name.starts_with("var/lib/dpkg") || name == Path::new("proc") {
-                    continue;
-                }
-                if path.is_dir() && !path.is_symlink() {
-                    folders.push(path);
-                }
-                found.insert(name);
-            }
-        }
-        found
+        paths(&self.folder, &["var/lib/dpkg", "proc"])
     }
+}
+
+/// Every path in a folder, but `except` and what is below.
+fn paths(folder: &Path, except: &[&str]) -> BTreeSet<PathBuf> {
+    let (mut found, mut folders) = (BTreeSet::new(), vec![folder.to_owned()]);
+    while let Some(inner) = folders.pop() {
+        for entry in fs::read_dir(inner).expect("it can be read") {
+            let path = entry.expect("it can be read").path();
+            let name = path.strip_prefix(folder).expect("it is below").to_owned();
+            if except.iter().any(|except| name.starts_with(except)) {
+                continue;
+            }
+            if path.is_dir() && !path.is_symlink() {
+                folders.push(path);
+            }
+            found.insert(name);
+        }
+    }
+    found
 }
 
 /// Standard output of a program that ended well.
@@ -75,28 +107,49 @@ fn good(output: std::io::Result<Output>) -> String {
     data
 }
 
-#[test]
-#[ignore = "slow: links the program twice"]
-fn the_debian_package_is_installed_used_and_removed_without_a_trace() {
-    if !nix::unistd::geteuid().is_root() {
-        skip::because!("a root file system is entered by root alone");
-        return;
-    }
-    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
-    let built = target.unwrap_or_else(|| repository.join("target")).join("package");
-    // `dist` takes several minutes more, and makes a smaller program.
-    let profile = std::env::var("PAUSEBED_PROFILE").unwrap_or_else(|_| "quick".to_owned());
-    good(Command::new(repository.join("docker/package.sh")).arg(&profile).output());
-    let program = fs::metadata(built.join("pausebed")).expect("the static program");
-    assert!(program.len() < PROGRAM_MAX || profile != "dist", "{} octets", program.len());
-    let ends_so = |path: &PathBuf| path.extension().is_some_and(|end| end == "deb");
-    let files = fs::read_dir(&built).expect("a folder").flatten().map(|entry| entry.path());
-    let package = files.filter(|path| ends_so(path)).max().expect("a package");
+/// The result of `work`, and how long it took.
+fn timed<T>(work: impl FnOnce() -> T) -> (Duration, T) {
+    let begin = Instant::now();
+    let result = work();
+    (begin.elapsed(), result)
+}
 
-    let root = Root::make();
+/// What every installed program can do; `run` starts it. How long its first answer and the demo took.
+#[track_caller]
+fn answers(out: &str, run: impl Fn(&str) -> String) -> [Duration; 2] {
+    let (first, version) = timed(|| run("--version"));
+    let git = Command::new("git").args(["rev-parse", "HEAD"]).current_dir(REPOSITORY).output();
+    let commit = git.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+    if let Some(commit) = commit.ok().filter(|commit| commit.len() > 12) {
+        assert!(version.contains(&commit[..12]), "{version} does not name {commit}");
+    }
+    assert!(run("scenarios list").contains("pfister/case4-none"));
+    let (demo, said) = timed(|| run(&format!("demo --backend virtual --out {out}")));
+    assert!(said.contains("PASS"), "{said}");
+    [first, demo]
+}
+
+/// The static program alone in an empty root file system.
+fn static_program(program: &Path) -> Times {
+    let size = fs::metadata(program).expect("the static program").len();
+    assert!(size < PROGRAM_MAX || profile() != "dist", "{size} octets");
+    let root = Root::empty();
     let before = root.paths();
-    root.dpkg(&["--install", package.to_str().expect("its path is text")]);
+    let own = root.folder.join("usr/bin/pausebed");
+    let (install, _) = timed(|| fs::copy(program, &own).expect("a copy"));
+    let [first, demo] = answers("/tmp/demo", |words| root.pausebed(words));
+    fs::remove_file(own).expect("the program");
+    root.clean();
+    assert_eq!(root.paths(), before);
+    [install, first, demo]
+}
+
+/// The Debian package, by dpkg.
+fn debian_package(package: &Path) -> Times {
+    let root = Root::debian();
+    let before = root.paths();
+    let file = package.to_str().expect("its path is text");
+    let (install, ()) = timed(|| root.dpkg(&["--install", file]));
     let installed = root.paths();
     for path in [
         "usr/bin/pausebed",
@@ -111,22 +164,112 @@ fn the_debian_package_is_installed_used_and_removed_without_a_trace() {
     ] {
         assert!(installed.contains(Path::new(path)), "{path} is missing");
     }
-    let git = Command::new("git").args(["rev-parse", "HEAD"]).current_dir(&repository).output();
-    let commit = git.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
-    if let Some(commit) = commit.ok().filter(|commit| commit.len() > 12) {
-        let version = root.pausebed("--version");
-        assert!(version.contains(&commit[..12]), "{version} does not name {commit}");
-    }
-    assert!(root.pausebed("scenarios list").contains("pfister/case4-none"));
+    let [first, demo] = answers("/tmp/demo", |words| root.pausebed(words));
     root.pausebed("init /tmp/mine.toml --scheme ib-cca");
     root.pausebed("run /tmp/mine.toml --out /tmp/run");
     root.pausebed("run /tmp/mine.toml --backend udp --pace exact --out /tmp/exact");
     root.pausebed("compare /tmp/run /tmp/exact --exact");
     assert!(root.folder.join("tmp/run/report.html").is_file());
 
-    fs::remove_dir_all(root.folder.join("tmp")).expect("what the runs wrote");
-    fs::create_dir(root.folder.join("tmp")).expect("a folder");
+    root.clean();
     root.dpkg(&["--purge", "pausebed"]);
     let left: Vec<_> = root.paths().difference(&before).cloned().collect();
     assert!(left.is_empty(), "{left:?}");
+    [install, first, demo]
+}
+
+/// The image, loaded from its file by a Docker engine that does not have it.
+fn image(file: &Path) -> Times {
+    let docker = |words: &str| good(Command::new("docker").args(words.split(' ')).output());
+    let name = format!("pausebed:{}", env!("CARGO_PKG_VERSION"));
+    docker(&format!("image rm {name}"));
+    let kept = ["ps --all --quiet", "volume ls --quiet"];
+    let before = kept.map(docker);
+    let (install, _) = timed(|| docker(&format!("load --quiet --input {}", file.display())));
+    let [first, demo] =
+        answers("/tmp/demo", |words| docker(&format!("run --rm --network none {name} {words}")));
+    assert_eq!(kept.map(docker), before);
+    [install, first, demo]
+}
+
+/// Makes a virtual environment of Python.
+fn new_environment(folder: &Path) {
+    good(Command::new("python3").args(["-m", "venv"]).arg(folder).output());
+}
+
+/// The wheel, in a new virtual environment.
+fn wheel(file: &Path) -> Times {
+    let folder = tempfile::tempdir().expect("a folder");
+    let environment = folder.path().join("environment");
+    let python = |words: &[&str]| {
+        let mut python = Command::new(environment.join("bin").join("python"));
+        // What the interpreter and pip themselves keep is not of the wheel.
+        good(python.args(words).env("PYTHONDONTWRITEBYTECODE", "1").output())
+    };
+    let (create, ()) = timed(|| new_environment(&environment));
+    let before = paths(&environment, &[]);
+    let file = file.to_str().expect("its path is text");
+    let pip = ["-m", "pip", "install", "--quiet", "--no-index", file];
+    let (install, _) = timed(|| python(&pip));
+    let (first, _) = timed(|| python(&["-c", "import pausebed"]));
+    let runs = ["none", "ib-cca"].map(|scheme| {
+        let scenario = format!("{REPOSITORY}/topo/scenarios/pfister/demo-{scheme}.toml");
+        let run = format!("import pausebed; pausebed.run({scenario:?}).check()");
+        timed(|| python(&["-c", &run])).0
+    });
+    python(&["-m", "pip", "uninstall", "--quiet", "--yes", "pausebed"]);
+    assert_eq!(paths(&environment, &[]), before);
+    [create + install, first, runs.iter().sum()]
+}
+
+/// The Cargo profile of the packages: `dist` takes several minutes more, and makes a smaller program.
+fn profile() -> String {
+    std::env::var("PAUSEBED_PROFILE").unwrap_or_else(|_| "quick".to_owned())
+}
+
+/// The folder of the packages, which are built.
+fn build() -> PathBuf {
+    let tools = tempfile::tempdir().expect("a folder");
+    new_environment(tools.path());
+    let bin = tools.path().join("bin");
+    good(Command::new(bin.join("pip")).args(["install", "--quiet", "maturin"]).output());
+    let path = std::env::var("PATH").unwrap_or_default();
+    let mut package = Command::new(format!("{REPOSITORY}/docker/package.sh"));
+    package.arg(profile()).env("PATH", format!("{}:{path}", bin.display()));
+    good(package.output());
+    let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
+    target.unwrap_or_else(|| Path::new(REPOSITORY).join("target")).join("package")
+}
+
+#[test]
+#[ignore = "slow: links the program, a wheel, and fetches maturin"]
+fn each_package_is_installed_used_and_removed_without_a_trace() {
+    if !nix::unistd::geteuid().is_root() {
+        skip::because!("a root file system is entered by root alone");
+        return;
+    }
+    let built = build();
+    let mut table = String::from(
+        "| route | size | installed after | first answer | the demo, twice 6000 τ |\n|---|---|---|---|---|\n",
+    );
+    let routes: [(&str, &str, fn(&Path) -> Times); 4] = [
+        ("static program in an empty root", "pausebed", static_program),
+        ("Debian package", ".deb", debian_package),
+        ("image, `docker load`", ".tar.gz", image),
+        ("wheel in a new virtual environment", ".whl", wheel),
+    ];
+    for (route, end, install) in routes {
+        let files = fs::read_dir(&built).expect("a folder").flatten().map(|entry| entry.path());
+        let Some(file) = files.filter(|file| file.to_string_lossy().ends_with(end)).max() else {
+            assert_eq!(end, ".tar.gz", "there is no file for: {route}");
+            skip::because!("no Docker engine: no image");
+            continue;
+        };
+        let size = fs::metadata(&file).expect("a file").len() as f64 / 1e6;
+        let [install, first, demo] = install(&file).map(|time| time.as_secs_f64());
+        table +=
+            &format!("| {route} | {size:.1} MB | {install:.2} s | {first:.2} s | {demo:.2} s |\n");
+    }
+    println!("{table}");
+    fs::write(built.join("routes.md"), table).expect("a file");
 }

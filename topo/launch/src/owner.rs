@@ -56,7 +56,9 @@ impl ProcessIdentity {
 /// # Errors
 /// If /proc is not mounted.
 pub(crate) fn pid_namespace() -> io::Result<u64> {
-    fs::metadata("/proc/self/ns/pid").map(|file| file.ino())
+    let file = "/proc/self/ns/pid";
+    let named = |error: io::Error| io::Error::new(error.kind(), format!("{file}: {error}"));
+    fs::metadata(file).map(|file| file.ino()).map_err(named)
 }
 
 /// Removes the entries of `folder` whose owner has ended. `owner_of` reads the owner from a name.
