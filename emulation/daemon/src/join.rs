@@ -27,8 +27,8 @@ use emulation::clock::monotonic_ns;
 use emulation::timer;
 use nix::sys::socket::{getsockopt, sockopt};
 use serde::{Deserialize, Serialize};
-use std::io::{self, BufRead, BufReader};
-use std::net::TcpStream;
+use std::io::{self, BufRead, BufReader, Read};
+use std::net::{Shutdown, TcpStream};
 use std::time::Duration;
 
 /// The environment variable with the token.
@@ -38,6 +38,8 @@ const LAUNCHER_WITHIN_NS: u64 = 60_000_000_000;
 const TRY_AGAIN_NS: u64 = 200_000_000;
 /// How long a launcher may be silent before the configuration: it waits for all other daemons.
 const CONFIGURED_WITHIN: Duration = Duration::from_secs(300);
+/// How long a daemon that has ended waits for the launcher to close the connection.
+const CLOSED_WITHIN: Duration = Duration::from_secs(60);
 /// What the daemon signs with both nonces, to prove that it has the token.
 pub const AS_DAEMON: &str = "pausebed daemon joins";
 /// What the launcher signs with both nonces and the configuration.
@@ -143,6 +145,15 @@ pub fn join(
     Ok((DaemonConfig { bind, admin, ..config }, commands, replies))
 }
 
+/// Ends the connection to the launcher, and waits until the launcher has closed its end: by then it has read everything.
+/// The network of a container ends with its process, and with it what the launcher's host has not received yet.
+pub fn part(mut line: TcpStream) {
+    // Errors mean that the connection has ended.
+    let _ = line.shutdown(Shutdown::Write);
+    let _ = line.set_read_timeout(Some(CLOSED_WITHIN));
+    while line.read(&mut [0; 512]).is_ok_and(|octets| octets > 0) {}
+}
+
 /// Answers the launcher's questions until it sends a configuration that it has signed.
 fn await_configuration(
     commands: &mut impl BufRead,
@@ -201,6 +212,9 @@ fn path_mtu(stream: &TcpStream) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::net::TcpListener;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::thread;
 
     const NONCE: &str = "mine";
 
@@ -222,6 +236,28 @@ mod tests {
     fn configuration(signer: &Token, parts: [&str; 3]) -> ToJoining {
         let proof = signer.sign(AS_LAUNCHER, &parts);
         ToJoining::Configuration { text: "lab = 1".to_owned(), proof }
+    }
+
+    #[test]
+    fn a_daemon_ends_after_the_launcher_has_read_everything() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let mut daemon =
+            TcpStream::connect(listener.local_addr().expect("it has one")).expect("it");
+        let (mut launcher, _) = listener.accept().expect("a connection");
+        let closed = AtomicBool::new(false);
+        thread::scope(|scope| {
+            write_line(&mut daemon, &NONCE).expect("a connection");
+            let ending = scope.spawn(|| {
+                part(daemon);
+                closed.load(Ordering::SeqCst)
+            });
+            let mut report = String::new();
+            launcher.read_to_string(&mut report).expect("everything until the end");
+            assert_eq!(report, format!("\"{NONCE}\"\n"));
+            closed.store(true, Ordering::SeqCst);
+            drop(launcher);
+            assert!(ending.join().expect("no panic"), "it did not wait");
+        });
     }
 
     #[test]

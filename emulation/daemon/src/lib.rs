@@ -97,7 +97,10 @@ fn start(kind: NodeKind, arguments: Arguments, make: Make<'_>) -> Exit {
         let process = arguments.process.unwrap_or_default();
         let joined = join::join(&address, process, &Token::new(&token), arguments.admin);
         let (config, commands, replies) = joined.map_err(|error| (DIED, error))?;
-        return host(kind, config, make, commands, replies);
+        let line = replies.try_clone().context(address).map_err(|error| (DIED, error))?;
+        let exit = host(kind, config, make, commands, replies);
+        join::part(line);
+        return exit;
     }
     let file = arguments.config.unwrap_or_default();
     let config = DaemonConfig::load(&file).context(file).map_err(|error| (BAD_INPUT, error))?;
