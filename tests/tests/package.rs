@@ -1,6 +1,5 @@
 //! The files of docker/package.sh, each from nothing: installed in a clean place, used, removed, and nothing is left.
-//!
-//! Sizes and times of all ways go to `routes.md` beside the files.
+//! Sizes and times of all ways are printed.
 
 #![expect(clippy::disallowed_methods, reason = "these tests start programs, and time them")]
 
@@ -271,5 +270,4 @@ fn each_package_is_installed_used_and_removed_without_a_trace() {
             &format!("| {route} | {size:.1} MB | {install:.2} s | {first:.2} s | {demo:.2} s |\n");
     }
     println!("{table}");
-    fs::write(built.join("routes.md"), table).expect("a file");
 }
