@@ -19,6 +19,9 @@ const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 /// How long an installation, the first answer of what is installed, and the runs after it took.
 type Times = [Duration; 3];
 
+/// Installs a file, uses it and removes it.
+type Route = fn(&Path) -> Times;
+
 /// A root file system with dpkg's data alone, or that of debootstrap if `PAUSEBED_ROOT` names one.
 struct Root {
     folder: PathBuf,
@@ -251,7 +254,7 @@ fn each_package_is_installed_used_and_removed_without_a_trace() {
     let mut table = String::from(
         "| route | size | installed after | first answer | the demo, twice 6000 τ |\n|---|---|---|---|---|\n",
     );
-    let routes: [(&str, &str, fn(&Path) -> Times); 4] = [
+    let routes: [(&str, &str, Route); 4] = [
         ("static program in an empty root", "pausebed", static_program),
         ("Debian package", ".deb", debian_package),
         ("image, `docker load`", ".tar.gz", image),
