@@ -56,6 +56,11 @@ fn verdicts(device: &str) -> String {
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         return format!("absent: {}", said.lines().last().unwrap_or_default());
     };
+    for one in &statement.outcomes {
+        if matches!(one.verdict, Verdict::Fail | Verdict::Inconclusive) {
+            println!("{device} {} {}: {}", one.id, one.verdict.word(), one.observed);
+        }
+    }
     let asked = statement.outcomes.iter().filter(|one| one.verdict != Verdict::NotImplemented);
     asked.map(|one| format!("{}={}", one.id, one.verdict.word())).collect::<Vec<_>>().join(" ")
 }
