@@ -140,7 +140,7 @@ impl Soaked {
         }
     }
 
-    fn end(mut self) -> String {
+    fn end(&mut self) -> String {
         let used = self.processes.values().map(|process| {
             let last = process.memory.last().map_or(0.0, |(_, size)| *size);
             let growth = process.growth();
@@ -165,6 +165,14 @@ impl Soaked {
     }
 }
 
+impl Drop for Soaked {
+    fn drop(&mut self) {
+        // An error means that it has ended.
+        let _ = self.page.kill();
+        let _ = self.page.wait();
+    }
+}
+
 /// Labs on both substrates and of both technologies, for some seconds. Faults last up to 6 s.
 pub fn soak(seed: u64, seconds: f64) -> String {
     let mut random = Random::stream(seed, "chaos", "soak");
@@ -183,7 +191,7 @@ pub fn soak(seed: u64, seconds: f64) -> String {
         }
         accounts += 2;
     }
-    let used = labs.map(Soaked::end).join("; ");
+    let used = labs.each_mut().map(Soaked::end).join("; ");
     format!("{:.0} s, {faults} faults, {accounts} accounts closed; {used}", stopwatch.seconds())
 }
 
