@@ -36,7 +36,7 @@ mod rights;
 #[path = "lab/tcp.rs"]
 mod tcp;
 
-use laboratory::{alone, eventually, in_repository, pause};
+use laboratory::{eventually, in_repository, pause};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use place::{ETHERNET, INFINIBAND, Place};
@@ -57,7 +57,6 @@ fn is_alive(process: u32) -> bool {
 
 #[test]
 fn a_lab_stays_up_accepts_changes_and_leaves_nothing_behind() {
-    let _alone = alone();
     let place = Place::new();
     place.up(INFINIBAND, "one");
     let again =
@@ -120,7 +119,6 @@ fn a_lab_stays_up_accepts_changes_and_leaves_nothing_behind() {
 
 #[test]
 fn two_labs_side_by_side_do_not_collide() {
-    let _alone = alone();
     let place = Place::new();
     place.up(INFINIBAND, "one");
     place.up(ETHERNET, "two");
@@ -142,7 +140,6 @@ fn two_labs_side_by_side_do_not_collide() {
 
 #[test]
 fn the_next_command_removes_what_a_killed_command_left() {
-    let _alone = alone();
     let place = Place::new();
     let file = in_repository(INFINIBAND).display().to_string();
     let begin = || -> Child {
@@ -192,7 +189,6 @@ fn state(place: &Place) -> String {
 
 #[test]
 fn a_daemon_that_hangs_is_named_and_a_lab_without_its_journal_ends() {
-    let _alone = alone();
     let place = Place::new();
     place.up(INFINIBAND, "one");
     let processes = place.processes("one");
@@ -212,7 +208,6 @@ fn a_daemon_that_hangs_is_named_and_a_lab_without_its_journal_ends() {
 
 #[test]
 fn a_thousand_slow_connections_and_a_huge_body_do_not_disturb_a_lab() {
-    let _alone = alone();
     let place = Place::new();
     place.up(INFINIBAND, "one");
     let socket = place.labs().join("one/run/process-0.sock");

@@ -4,7 +4,7 @@
 
 use super::INFINIBAND;
 use super::ground::{Ground, SmallDisk, Substrate, end, signal};
-use super::laboratory::{alone, eventually, in_repository};
+use super::laboratory::{eventually, in_repository};
 use super::objects::namespaces_held;
 use nix::sys::signal::Signal;
 use proto::random::Random;
@@ -78,7 +78,6 @@ impl Step {
 #[test]
 #[ignore = "slow: run with ./test.sh --slow"]
 fn a_launcher_killed_at_any_step_leaves_nothing_behind() {
-    let _alone = alone();
     let mut ground = Ground::new();
     let before = ground.objects();
     assert!(before.references.is_empty() && before.processes.is_empty(), "{before:#?}");
@@ -173,7 +172,6 @@ fn cycle(ground: &mut Ground, random: &mut Random) -> String {
 #[ignore = "slow: run with ./test.sh --slow"]
 fn fifty_random_lab_cycles_leave_nothing_behind() {
     const CYCLES: u32 = 50;
-    let _alone = alone();
     let mut ground = Ground::new();
     let before = ground.objects();
     let seed = emulation::clock::monotonic_ns();
@@ -189,7 +187,6 @@ fn fifty_random_lab_cycles_leave_nothing_behind() {
 #[test]
 #[ignore = "slow: run with ./test.sh --slow"]
 fn a_full_disk_is_reported_and_nothing_remains() {
-    let _alone = alone();
     let mut ground = Ground::new();
     let Some(disk) = SmallDisk::mount(ground.place.folder.path().join("disk")) else { return };
     ground.place.root = Some(disk.0.clone());

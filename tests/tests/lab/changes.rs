@@ -1,6 +1,6 @@
 //! A link carries the rate set at run time; a capture is readable while frames arrive.
 
-use super::laboratory::{alone, eventually};
+use super::laboratory::eventually;
 use super::{ETHERNET, INFINIBAND, Place};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -38,7 +38,6 @@ fn rate(place: &Place, frame_times: u64) -> f64 {
 
 #[test]
 fn a_link_carries_its_reduced_rate_and_then_its_full_rate() {
-    let _alone = alone();
     let place = Place::new();
     place.up(INFINIBAND, "one");
     assert!(eventually(20.0, || sent(&place).1 > 100_000), "traffic is running");
@@ -57,7 +56,6 @@ fn a_link_carries_its_reduced_rate_and_then_its_full_rate() {
 
 #[test]
 fn settings_of_a_running_switch_change_whole_or_not_at_all() {
-    let _alone = alone();
     let place = Place::new();
     place.up(ETHERNET, "one");
     place.good(&["set", "switch", "all", "switch.pool.threshold=30 KB", "scheme.kmin=5 KB"]);
@@ -93,7 +91,6 @@ fn begin(place: &Place) -> (Child, Vec<u8>) {
 
 #[test]
 fn a_capture_streams_until_it_is_interrupted_or_its_reader_closes() {
-    let _alone = alone();
     let place = Place::new();
     place.up(INFINIBAND, "one");
     let (mut child, mut octets) = begin(&place);

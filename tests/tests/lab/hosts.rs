@@ -1,7 +1,7 @@
 //! Hosts of labs: virtual machines that start with a lab, take commands, and leave nothing behind.
 
 use super::is_alive;
-use super::laboratory::{alone, eventually, in_repository, pause};
+use super::laboratory::{eventually, in_repository, pause};
 use super::place::{ORDINARY, Place};
 use host::image::Image;
 use host::vm::Qemu;
@@ -120,7 +120,6 @@ fn between_hosts(place: &Place, server: &[&str], client: &[&str]) -> String {
 
 #[test]
 fn an_ordinary_user_starts_two_hosts_and_connects_them() {
-    let _alone = alone();
     if !has_image() {
         return;
     }
@@ -198,7 +197,6 @@ fn console_passes_a_line(place: &Place) {
 
 #[test]
 fn two_labs_with_hosts_and_a_path_full_of_signs_do_not_collide() {
-    let _alone = alone();
     if !has_image() {
         return;
     }
@@ -239,7 +237,6 @@ fn two_labs_with_hosts_and_a_path_full_of_signs_do_not_collide() {
 
 #[test]
 fn nothing_is_left_of_hosts_whenever_up_is_killed() {
-    let _alone = alone();
     if !has_image() {
         return;
     }
@@ -259,7 +256,6 @@ fn nothing_is_left_of_hosts_whenever_up_is_killed() {
 
 #[test]
 fn a_run_with_hosts_is_judged_by_their_output_and_leaves_nothing() {
-    let _alone = alone();
     if !has_image() {
         return;
     }

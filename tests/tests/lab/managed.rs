@@ -22,7 +22,7 @@ mod partitions;
 #[path = "managed/programs.rs"]
 mod programs;
 
-use crate::laboratory::{alone, eventually};
+use crate::laboratory::eventually;
 use crate::place::Place;
 use daemon::clients::ClientCounts;
 use launch::lab::{LabRecord, client};
@@ -207,7 +207,6 @@ fn opensm_brings_a_lab_up_and_programs_see_its_topology() {
     if !has_packages() {
         return;
     }
-    let _alone = alone();
     let lab = Managed::up(SMALL, &[]);
     let manager = lab.manage();
     assert!(!manager.said("ERR"), "{}", manager.text());
@@ -225,7 +224,6 @@ fn every_program_of_infiniband_diags_agrees_with_the_plan() {
     if !has_packages() {
         return;
     }
-    let _alone = alone();
     for file in [SMALL, FAT_TREE] {
         let lab = Managed::up(file, &["--dilate", "500"]);
         // Counters stand still without traffic; the small lab has none.
@@ -249,7 +247,6 @@ fn opensm_routes_around_a_cut_cable_and_a_second_opensm_takes_over() {
     if !has_packages() {
         return;
     }
-    let _alone = alone();
     let lab = Managed::up(SMALL, &[]);
     let mut first = lab.manage();
     let second = lab.start_manager("h2");

@@ -2,7 +2,7 @@
 //! and returns.
 
 use super::Place;
-use super::laboratory::{alone, eventually, in_repository, pause};
+use super::laboratory::{eventually, in_repository, pause};
 use proto::wire::roce::checks::{verify_checksums, verify_icrc};
 use serde_json::Value;
 use std::fs;
@@ -68,7 +68,6 @@ impl Drop for Peer {
 
 #[test]
 fn the_example_peer_answers_arp_and_sends_a_frame_with_a_right_icrc() {
-    let _alone = alone();
     let place = Place::new();
     if place.program("python3", &["--version"]).output().is_err() {
         skip::because!("no python3");
@@ -107,7 +106,6 @@ fn the_example_peer_answers_arp_and_sends_a_frame_with_a_right_icrc() {
 
 #[test]
 fn what_a_peer_does_wrong_is_counted_and_costs_other_ports_nothing() {
-    let _alone = alone();
     let place = Place::new();
     let [peer, stranger, free] =
         [(); 3].map(|()| UdpSocket::bind("127.0.0.1:0").expect("loopback has free ports"));
@@ -156,7 +154,6 @@ fn what_a_peer_does_wrong_is_counted_and_costs_other_ports_nothing() {
 
 #[test]
 fn a_path_that_is_too_long_or_not_ours_is_refused() {
-    let _alone = alone();
     let place = Place::new();
     let file = in_repository(PROGRAMS).display().to_string();
     let up = |attach: &str| {

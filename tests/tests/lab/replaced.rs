@@ -1,7 +1,7 @@
 //! Daemons that end or hang in a lab: each is replaced, its neighbours go on, and the balance closes.
 
 use super::is_alive;
-use super::laboratory::{alone, eventually, in_repository};
+use super::laboratory::{eventually, in_repository};
 use super::place::{ETHERNET, INFINIBAND, Place};
 use emulation::cable::namespace::Namespace;
 use nix::sys::signal::{Signal, kill};
@@ -76,7 +76,6 @@ fn is_replaced(file: &str, words: &[&str]) {
 
 #[test]
 fn a_killed_daemon_is_replaced_and_every_frame_is_accounted_for() {
-    let _alone = alone();
     is_replaced(INFINIBAND, &["--backend", "udp", "--set", "run.placement=\"device\""]);
     is_replaced(ETHERNET, &["--backend", "udp", "--set", "run.carrier=\"unix\""]);
     if let Err(error) = Namespace::make(1) {
@@ -88,7 +87,6 @@ fn a_killed_daemon_is_replaced_and_every_frame_is_accounted_for() {
 
 #[test]
 fn a_daemon_that_hangs_is_replaced_and_one_that_ends_five_times_is_given_up() {
-    let _alone = alone();
     let place = Place::new();
     place.up(INFINIBAND, "one");
     send(&place, "switch", Signal::SIGSTOP);

@@ -1,6 +1,6 @@
 //! The daemons of a lab run without privileges.
 
-use super::laboratory::{alone, eventually, in_repository};
+use super::laboratory::{eventually, in_repository};
 use super::{INFINIBAND, Place};
 use daemon::privileges::{self, Capability};
 use emulation::cable::namespace::Namespace;
@@ -45,7 +45,6 @@ fn objection(thread: &BTreeMap<String, String>) -> Option<String> {
 
 #[test]
 fn daemon_threads_drop_all_privileges_after_opening_sockets() {
-    let _alone = alone();
     let place = Place::new();
     let mut substrates = vec!["udp"];
     match Namespace::make(1) {

@@ -1,6 +1,6 @@
 //! The admin API over TCP: it requires the lab's token and is reachable only in the lab's network namespace.
 
-use super::laboratory::{alone, eventually};
+use super::laboratory::eventually;
 use super::{INFINIBAND, Place};
 use emulation::cable::namespace::{Namespace, within};
 use std::fs;
@@ -33,7 +33,6 @@ fn addresses(place: &Place, lab: &str) -> Vec<SocketAddr> {
 
 #[test]
 fn the_tcp_api_requires_the_token_and_is_confined_to_its_namespace() {
-    let _alone = alone();
     let place = Place::new();
     place.up(INFINIBAND, "shut");
     assert_eq!(addresses(&place, "shut"), []);

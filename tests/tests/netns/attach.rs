@@ -18,6 +18,8 @@ use tempfile::TempDir;
 
 /// MTU of the hosts' interfaces, in octets: jumbo frames.
 const MTU: u32 = 9_000;
+/// The unit of times in `/proc`, on every architecture.
+const TICKS_A_SECOND: f64 = 100.0;
 /// The scenario of a switch with two attached ports.
 const TWO: &str = "tests/tests/netns/attach.toml";
 
@@ -27,6 +29,8 @@ pub struct Bench {
     switch: Option<Child>,
     /// Folder for files of the test.
     pub folder: TempDir,
+    /// Of a switch that has ended, with its daemons.
+    pub cpu_seconds: f64,
     /// True if the hosts have VLAN 5, which some kernels do not support.
     has_vlan: bool,
 }
@@ -46,7 +50,7 @@ impl Bench {
             namespaces[2].interfaces.switch_on(port, "a port of a test").expect("one end");
         }
         let folder = tempfile::tempdir().expect("a folder");
-        let bench = Bench { namespaces, switch: None, folder, has_vlan: false };
+        let bench = Bench { namespaces, switch: None, folder, cpu_seconds: 0.0, has_vlan: false };
         for host in 0..2 {
             bench.namespaces[host]
                 .interfaces
@@ -145,10 +149,18 @@ impl Bench {
     /// Waits for the end of the run and returns its JSON.
     pub fn finish(&mut self) -> Value {
         let mut switch = self.switch.take().expect("the switch was started");
-        let ended = eventually(60.0, || {
-            switch.try_wait().expect("the process is a child of the test").is_some()
-        });
-        if !ended {
+        let mut ended = false;
+        // A process that has ended keeps its times until it is waited for.
+        let account = || {
+            let stat = fs::read_to_string(format!("/proc/{}/stat", switch.id())).expect("a child");
+            let fields = stat.rsplit_once(')').map(|(_, fields)| fields).unwrap_or_default();
+            let fields: Vec<&str> = fields.split_whitespace().collect();
+            ended = fields[0] == "Z";
+            let ticks = fields[11..15].iter().filter_map(|field| field.parse::<f64>().ok());
+            self.cpu_seconds = ticks.sum::<f64>() / TICKS_A_SECOND;
+            ended
+        };
+        if !eventually(60.0, account) {
             let _ = kill(Pid::from_raw(switch.id() as i32), Signal::SIGKILL);
         }
         let status = switch.wait().expect("the process is a child of the test");
@@ -195,13 +207,20 @@ pub fn assert_clean(run: &Value, has_rates: bool) {
     assert_eq!(dropped, 0, "{:#}", run["conservation"]);
 }
 
+/// Two benches at once: a switch that sends by a ring of AF_XDP, and one that sends by its socket.
+pub fn both_ways_to_send(test: impl Fn(&str) + Sync) {
+    std::thread::scope(|scope| {
+        scope.spawn(|| test("ring"));
+        test("socket");
+    });
+}
+
 #[test]
 fn two_kernels_ping_each_other_through_a_switch_alone() {
     if !permitted() || !has("ping") {
         return;
     }
-    let _alone = alone();
-    for send in ["ring", "socket"] {
+    both_ways_to_send(|send| {
         let mut bench = Bench::new().with_addresses();
         let port = |number, iface| format!("{{port='s1:{number}',iface='{iface}',send='{send}'}}");
         let attach = format!("lab.attach=[{},{}]", port(1, "a"), port(2, "b"));
@@ -212,7 +231,7 @@ fn two_kernels_ping_each_other_through_a_switch_alone() {
             assert!(said.contains(" 0% packet loss"), "{target}: {said}");
         }
         assert_clean(&bench.finish(), false);
-    }
+    });
 }
 
 #[test]
@@ -220,7 +239,6 @@ fn a_killed_switch_leaves_no_send_ring_and_no_changed_interface() {
     if !permitted() || !has("ping") {
         return;
     }
-    let _alone = alone();
     let mut bench = Bench::new().with_addresses();
     let path = PathBuf::from(format!("/proc/self/fd/{}", bench.namespaces[2].descriptor()));
     let ring_on = |name: &str| {
@@ -289,7 +307,6 @@ fn a_replayed_capture_leaves_by_another_port_unchanged() {
         return;
     }
     let Some(capture) = rocev2_capture() else { return };
-    let _alone = alone();
     let mut bench = Bench::new();
     for (host, number) in [(0, 1), (1, 2)] {
         bench.succeeds(host, &format!("ip addr add 198.18.0.{number}/24 dev eth0"));

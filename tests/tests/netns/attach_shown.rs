@@ -1,7 +1,7 @@
 //! What captures, reports, counters and faults show of attached ports.
 
 use super::attach::{Bench, has};
-use super::laboratory::{alone, eventually, in_repository, pausebed};
+use super::laboratory::{eventually, in_repository, pausebed};
 use super::permitted;
 use capture::reader::CaptureReader;
 use emulation::cable::namespace::within;
@@ -83,7 +83,6 @@ fn a_run_captures_both_directions_and_its_report_names_the_hosts() {
     if !permitted() || !has("ping") {
         return;
     }
-    let _alone = alone();
     let mut bench = Bench::new().with_addresses();
     let out = bench.folder.path().join("out");
     let folder = out.display().to_string();
@@ -110,7 +109,6 @@ fn a_lab_shows_faults_and_pauses_of_attached_ports() {
     if !permitted() || !has("ping") {
         return;
     }
-    let _alone = alone();
     let lab = Shown::up(&[SLOW, "fabric.switch.headroom=128KB"]);
     let file = lab.bench.folder.path().join("lab.pcapng");
     let capturing = lab.line(&format!("capture s1:1 -w {} --seconds 2", file.display()));

@@ -1,6 +1,6 @@
 //! Namespaces, interfaces, processes and files before, during and after a run: nothing may remain.
 
-use super::laboratory::{alone, eventually, in_repository, pausebed};
+use super::laboratory::{eventually, in_repository, pausebed};
 use super::objects::{children, namespace_of, namespaces_held, references};
 use super::permitted;
 use emulation::clock::Stopwatch;
@@ -120,7 +120,6 @@ fn a_finished_or_interrupted_run_leaves_nothing_behind() {
     if !permitted() {
         return;
     }
-    let _alone = alone();
     let before = interfaces();
     for signal in [None, Some(Signal::SIGINT), Some(Signal::SIGTERM)] {
         let mut lab = Lab::start(tempfile::tempdir().expect("a folder"));
@@ -145,7 +144,6 @@ fn a_killed_daemon_ends_the_run_and_nothing_remains() {
     if !permitted() {
         return;
     }
-    let _alone = alone();
     let before = interfaces();
     let mut lab = Lab::start(tempfile::tempdir().expect("a folder"));
     let objects = lab.stock();
@@ -164,7 +162,6 @@ fn the_next_launcher_removes_the_files_of_a_killed_one() {
     if !permitted() {
         return;
     }
-    let _alone = alone();
     let before = interfaces();
     let mut folder = tempfile::tempdir().expect("a folder");
     // Kill at several steps: before, during and after the creation of the lab.

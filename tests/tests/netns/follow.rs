@@ -1,12 +1,10 @@
 //! Attached interfaces that go down, lose their carrier, disappear and return under a running switch.
 
-use super::attach::{Bench, has};
-use super::laboratory::{alone, eventually};
+use super::attach::{Bench, both_ways_to_send, has};
+use super::laboratory::eventually;
 use super::permitted;
 use emulation::cable::interface::address_of;
 use emulation::cable::shim::SendingEnd;
-use nix::sys::resource::{UsageWho, getrusage};
-use nix::sys::time::{TimeVal, TimeValLike};
 
 /// The scenario of a switch with two attached ports.
 const TWO: &str = "tests/tests/netns/attach.toml";
@@ -28,21 +26,12 @@ fn make_again(bench: &Bench) {
     bench.succeeds(2, "ip link set dev a up");
 }
 
-/// CPU time of all ended child processes and their descendants, in seconds.
-fn cpu_seconds() -> f64 {
-    let usage = getrusage(UsageWho::RUSAGE_CHILDREN).expect("the kernel counts it");
-    let seconds = |time: TimeVal| time.num_microseconds() as f64 / 1e6;
-    seconds(usage.user_time()) + seconds(usage.system_time())
-}
-
 #[test]
 fn a_port_survives_all_that_happens_to_its_interface_without_a_busy_loop() {
     if !permitted() || !has("ping") || !has("ip") {
         return;
     }
-    let _alone = alone();
-    for send in ["ring", "socket"] {
-        let before = cpu_seconds();
+    both_ways_to_send(|send| {
         let mut bench = Bench::new().with_addresses();
         let port = |number, iface| format!("{{port='s1:{number}',iface='{iface}',send='{send}'}}");
         let attach = format!("lab.attach=[{},{}]", port(1, "a"), port(2, "b"));
@@ -65,9 +54,8 @@ fn a_port_survives_all_that_happens_to_its_interface_without_a_busy_loop() {
         assert_eq!(run["fidelity"]["transport_lost"], 0, "{run:#}");
         let dropped = run["conservation"]["dropped"]["interface_down"].as_u64();
         assert!(dropped.is_some_and(|dropped| dropped > 0), "{:#}", run["conservation"]);
-        let used = cpu_seconds() - before;
-        assert!(used < 6.0, "{used} s of CPU time in 14 s");
-    }
+        assert!(bench.cpu_seconds < 6.0, "{} s of CPU time in 14 s", bench.cpu_seconds);
+    });
 }
 
 #[test]
@@ -75,7 +63,6 @@ fn an_interface_belongs_to_one_lab_and_surprises_are_named() {
     if !permitted() || !has("ping") || !has("ip") {
         return;
     }
-    let _alone = alone();
     let mut bench = Bench::new().with_addresses();
     bench.succeeds(2, "ip link set dev a mtu 1500");
     bench.succeeds(2, "ip addr add 198.18.9.9/24 dev b");

@@ -1,6 +1,6 @@
 //! The Grafana dashboard and the metrics of labs: every query names existing metrics and labels.
 
-use crate::laboratory::{alone, eventually, in_repository, pause};
+use crate::laboratory::{eventually, in_repository, pause};
 use crate::served::Served;
 use crate::{ETHERNET, INFINIBAND, Lab, if_there};
 use serde_json::Value;
@@ -99,7 +99,6 @@ fn served_by_labs() -> (Families, Vec<String>) {
 
 #[test]
 fn every_dashboard_query_names_metrics_that_labs_serve() {
-    let _alone = alone();
     let (served, pages) = served_by_labs();
     let queries = queries(&board());
     assert!(queries.len() > 25, "{queries:#?}");
@@ -183,7 +182,6 @@ fn parsed_by_promtool(queries: &[String]) {
 /// A real Prometheus scrapes a lab's page and evaluates the dashboard's queries.
 #[test]
 fn prometheus_scrapes_a_lab_and_answers_the_dashboard() {
-    let _alone = alone();
     if if_there(Command::new("prometheus").arg("--version")).is_none() {
         return;
     }

@@ -1,6 +1,6 @@
 //! Ports of labs as Wireshark interfaces: a test in the role of Wireshark, and tshark itself.
 
-use crate::laboratory::{alone, eventually, pause, pausebed};
+use crate::laboratory::{eventually, pause, pausebed};
 use crate::{INFINIBAND, Lab, if_there};
 use capture::reader::CaptureReader;
 use nix::sys::signal::{Signal, kill};
@@ -79,7 +79,6 @@ fn frames(octets: &[u8]) -> BTreeMap<String, (u64, BTreeSet<String>)> {
 
 #[test]
 fn extcap_lists_ports_and_delivers_their_frames() {
-    let _alone = alone();
     let lab = Lab::up(INFINIBAND, "one");
     let listing = lab.good(&["--extcap-interfaces", "--extcap-version=4.0"]);
     let lines: Vec<&str> = listing.lines().collect();
@@ -119,7 +118,6 @@ fn extcap_lists_ports_and_delivers_their_frames() {
 
 #[test]
 fn extcap_ends_when_wireshark_or_the_lab_ends() {
-    let _alone = alone();
     let lab = Lab::up(INFINIBAND, "one");
     // Wireshark reads a few octets and closes the pipe.
     let mut capture = Capture::begin(&lab, "pausebed-one-s0:3", &[]);
@@ -148,7 +146,6 @@ fn extcap_ends_when_wireshark_or_the_lab_ends() {
 
 #[test]
 fn tshark_lists_ports_and_captures_them() {
-    let _alone = alone();
     let lab = Lab::up(INFINIBAND, "one");
     // Use a separate home: tshark 4.0 finds a user's extcap programs only beside its configuration.
     let at_home = |program: &std::ffi::OsStr, words: &[&str]| {

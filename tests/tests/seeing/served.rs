@@ -1,6 +1,6 @@
 //! `pausebed serve LAB`: every user of this host may read the page; changes require the token.
 
-use crate::laboratory::{alone, eventually};
+use crate::laboratory::eventually;
 use crate::{INFINIBAND, Lab};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -100,7 +100,6 @@ fn event(stream: &mut impl BufRead, kind: &str) -> String {
 
 #[test]
 fn the_live_page_shows_a_lab_changes_it_with_the_token_and_reports_its_end() {
-    let _alone = alone();
     let lab = Lab::up(INFINIBAND, "one");
     let served = Served::of(&lab);
     let page = served.text("/");
@@ -140,7 +139,6 @@ fn the_live_page_shows_a_lab_changes_it_with_the_token_and_reports_its_end() {
 
 #[test]
 fn serve_refuses_a_name_that_is_neither_a_file_nor_a_lab() {
-    let _alone = alone();
     let lab = Lab::up(INFINIBAND, "one");
     let output = lab.run(&["serve", "other"]);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();

@@ -3,7 +3,7 @@
 use super::oracle::field;
 use super::programs::numbers;
 use super::{Managed, has_packages};
-use crate::laboratory::{alone, eventually, pause};
+use crate::laboratory::{eventually, pause};
 use serde_json::Value;
 
 const SCENARIO: &str = "tests/tests/lab/managed/counters.toml";
@@ -56,7 +56,6 @@ fn every_option_of_perfquery_agrees_with_the_counters_of_the_device() {
     if !has_packages() {
         return;
     }
-    let _alone = alone();
     let lab = Managed::up(SCENARIO, &[]);
     let manager = lab.manage();
     let sum = |place, of: &str| -> u64 {

@@ -3,7 +3,7 @@
 
 use super::oracle::{Port, field, hex_after, traced};
 use super::{Managed, has_packages};
-use crate::laboratory::{alone, eventually, pause};
+use crate::laboratory::{eventually, pause};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -284,6 +284,5 @@ fn data_take_the_routes_of_each_engine() {
     if !has_packages() {
         return;
     }
-    let _alone = alone();
     ROWS.iter().for_each(try_engine);
 }

@@ -1,7 +1,7 @@
 //! Programs that break the protocol of libumad2sim.
 
 use super::{Managed, SMALL};
-use crate::laboratory::{alone, eventually};
+use crate::laboratory::eventually;
 use emulation::cable::abstract_socket::{AbstractSocket, Sent};
 use emulation::timer;
 use std::os::fd::AsFd;
@@ -71,7 +71,6 @@ fn request(transaction: u32) -> [u8; DATA] {
 
 #[test]
 fn programs_that_break_the_protocol_harm_no_other() {
-    let _alone = alone();
     let lab = Managed::up(SMALL, &[]);
     let base = lab.record().daemon_of("h1").and_then(|daemon| daemon.clients.clone());
     let base = base.expect("a managed lab");

@@ -1,7 +1,7 @@
 //! The hot spot cured by ibccconfig, while the fabric runs under OpenSM: the script of the documents, and its report.
 
 use super::has_packages;
-use crate::laboratory::{alone, in_repository, pausebed};
+use crate::laboratory::{in_repository, pausebed};
 use crate::place::Place;
 
 const SCENARIO: &str = "tests/tests/lab/managed/hot_spot.toml";
@@ -21,7 +21,6 @@ fn a_hot_spot_is_cured_by_ibccconfig() {
     if !has_packages() {
         return;
     }
-    let _alone = alone();
     let place = Place::new();
     if place.program("python3", &["--version"]).output().is_err() {
         skip::because!("no python3");

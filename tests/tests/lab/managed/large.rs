@@ -1,7 +1,6 @@
 //! A fabric beyond what ibsim takes: 4 096 NICs and 512 switches under OpenSM.
 
 use super::{Managed, PROGRAMS, compare, has_packages};
-use crate::laboratory::alone;
 use emulation::clock::Stopwatch;
 
 const LARGE: &str = "tests/tests/lab/managed/large.toml";
@@ -15,7 +14,6 @@ fn opensm_sweeps_4096_nics_and_512_switches() {
     if !has_packages() {
         return;
     }
-    let _alone = alone();
     let stopwatch = Stopwatch::start();
     let lab = Managed::up(LARGE, &[]);
     eprintln!("up after {:.1} s", stopwatch.seconds());

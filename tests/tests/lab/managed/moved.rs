@@ -2,7 +2,7 @@
 
 use super::oracle::hex_after;
 use super::{Managed, Manager, has_packages};
-use crate::laboratory::{alone, eventually};
+use crate::laboratory::eventually;
 use emulation::clock::Stopwatch;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -72,7 +72,6 @@ fn a_killed_switch_starts_again_under_opensm_and_others_lose_nothing() {
     if !has_packages() {
         return;
     }
-    let _alone = alone();
     let lab = Managed::up(SCENARIO, &["--set", "run.placement=\"device\""]);
     let manager = lab.manage();
     let all_run = || FLOWS.into_iter().all(|(from, to)| completed(&lab, from, to) > 20);
@@ -107,7 +106,6 @@ fn data_follow_a_moved_lid_and_others_lose_nothing() {
     if !has_packages() {
         return;
     }
-    let _alone = alone();
     let lab = Managed::up(SCENARIO, &[]);
     let manager = lab.manage();
     let all_run = || FLOWS.into_iter().all(|(from, to)| completed(&lab, from, to) > 20);

@@ -3,7 +3,7 @@
 
 use super::oracle::{Node, field};
 use super::{Managed, has_packages};
-use crate::laboratory::{alone, eventually, pause};
+use crate::laboratory::{eventually, pause};
 use emulation::clock::Stopwatch;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -131,7 +131,6 @@ fn nics_join_a_multicast_group_through_opensm_and_get_its_packets() {
     if !has_packages() {
         return;
     }
-    let _alone = alone();
     let lab = Managed { beside: "h0", ..Managed::up(SCENARIO, &[]) };
     let manager = lab.manage();
     let mlid = |name: &str| named(&lab, name, "multicast_lid_news");

@@ -4,7 +4,7 @@
 use super::moved::completed;
 use super::oracle::field;
 use super::{Managed, Manager, has_packages};
-use crate::laboratory::{alone, eventually, pause};
+use crate::laboratory::{eventually, pause};
 use serde_json::Value;
 use std::fs;
 
@@ -59,7 +59,6 @@ fn opensm_divides_a_lab_into_partitions() {
     if !has_packages() {
         return;
     }
-    let _alone = alone();
     let lab = Managed { beside: "h0", ..Managed::up(SCENARIO, &[]) };
     let manager = divides(&lab, "off", ("h4", 1));
     lab.place.good(&["traffic", "stop"]);
