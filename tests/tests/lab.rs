@@ -118,6 +118,19 @@ fn a_lab_stays_up_accepts_changes_and_leaves_nothing_behind() {
 }
 
 #[test]
+fn a_lab_in_which_nothing_happens_has_a_balance() {
+    let place = Place::new();
+    place.up(ETHERNET, "idle");
+    place.good(&["traffic", "stop"]);
+    // Longer than an account is asked for in advance.
+    pause(2.0);
+    let said = place.good(&["status", "--balance"]);
+    assert!(said.contains("frames  "), "{said}");
+    place.down("idle");
+    place.assert_empty();
+}
+
+#[test]
 fn two_labs_side_by_side_do_not_collide() {
     let place = Place::new();
     place.up(INFINIBAND, "one");

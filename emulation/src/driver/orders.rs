@@ -178,8 +178,14 @@ impl Worker {
     /// Advances to the present, at most to the next step. A timer that an order sets would otherwise count from the last
     /// step, which may be long ago.
     pub(super) fn present(&mut self) -> Instant {
-        self.now = self.now.max(self.run.clock.now().min(self.next_instant()));
+        self.now = self.reached();
         self.now
+    }
+
+    /// The instant up to which everything has happened: the present, at most the next step. The last step may be long ago.
+    fn reached(&self) -> Instant {
+        let present = self.run.clock.now().min(self.run.plan.stop);
+        self.now.max(present.min(self.next_instant()))
     }
 
     fn ask_agent(&mut self, device: usize, lines: &[String]) -> Option<Vec<String>> {
@@ -206,7 +212,7 @@ impl Worker {
         let has_end = self.run.plan.stop < Instant::NEVER;
         let is_defined = frames.count() > 0 || !self.run.lines.has_outside();
         Beat {
-            at: self.now,
+            at: self.reached(),
             departures: self.meter.departures,
             late_p99_thousandths: is_defined.then(|| self.meter.p99(has_end)),
             late_max_thousandths: frames.max(),
