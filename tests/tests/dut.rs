@@ -21,7 +21,7 @@ mod played;
 mod stability;
 
 use dut::statement::Statement;
-use dut::verdict::Verdict;
+use dut::verdict::{Outcome, Verdict};
 use emulation::cable::namespace::Namespace;
 use host::image::Image;
 use host::vm::Qemu;
@@ -245,6 +245,18 @@ fn a_device_that_floods_is_silent_or_goes_away_ends_no_suite() {
             assert!(outcome.observed.contains(text), "{outcome:#?}");
         }
         place.assert_empty();
+    }
+}
+
+#[test]
+fn a_silent_agent_says_nothing_of_a_device_that_answers() {
+    for (is_alive, verdict) in [(true, Verdict::Inconclusive), (false, Verdict::Fail)] {
+        let place = Place::new();
+        let device = Device::without_agent(place.root(), is_alive);
+        let statement = check(&place, &device.file, &["ENC-01", "SEQ-01"]);
+        assert_eq!(with(&statement, verdict).len(), 2, "{statement:#?}");
+        let says_so = |one: &Outcome| one.observed.contains("the agent does not answer");
+        assert!(statement.outcomes.iter().all(says_so), "{statement:#?}");
     }
 }
 

@@ -62,15 +62,15 @@ impl Agent {
         Ok(Agent { jobs, name: format!("{agent} with {}", devices.join(", ")) })
     }
 
-    /// Executes `work`; meanwhile `turn` is called again and again.
+    /// Executes `work`, and returns what it finds; meanwhile `turn` is called again and again.
     ///
     /// # Errors
-    /// NOT-IMPLEMENTED if the agent says so, FAIL if it refuses otherwise or is silent; those of `turn`.
+    /// Those of `turn`.
     pub fn ask<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut AnyClient) -> Result<T, ClientError> + Send + 'static,
         mut turn: impl FnMut() -> Check<()>,
-    ) -> Check<T> {
+    ) -> Check<Result<T, ClientError>> {
         let (answer, answers): (_, Receiver<Result<T, ClientError>>) = channel();
         let job: Job = Box::new(move |client| {
             // The case that asked may have ended.
@@ -80,11 +80,7 @@ impl Agent {
         self.jobs.send(job).map_err(|_| gone())?;
         loop {
             match answers.try_recv() {
-                Ok(Ok(found)) => return Ok(found),
-                Ok(Err(ClientError::Refused(refusal))) if refusal.name == "unsupported" => {
-                    return Err(Fault::absent(format!("the agent refuses: {refusal}")));
-                }
-                Ok(Err(error)) => return Err(Fault::fail(format!("the agent: {error}"))),
+                Ok(found) => return Ok(found),
                 Err(TryRecvError::Disconnected) => return Err(gone()),
                 Err(TryRecvError::Empty) => turn()?,
             }

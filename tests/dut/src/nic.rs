@@ -132,16 +132,26 @@ impl<'a> Nic<'a> {
     /// Executes calls at the agent, while the tester answers ARP.
     ///
     /// # Errors
-    /// Those of [`Agent::ask`].
+    /// NOT-IMPLEMENTED if the agent says so, FAIL if it refuses otherwise or is silent; those of [`Agent::ask`].
     pub fn agent<T: Send + 'static>(
         &mut self,
         work: impl FnOnce(&mut super::agent::AnyClient) -> Result<T, ClientError> + Send + 'static,
     ) -> Check<T> {
         let Nic { line, agent, neighbour, .. } = self;
-        agent.ask(work, || {
+        let found = agent.ask(work, || {
             let until = line.now() + Duration::from_us(300);
             line.wait(until, |_| false)?;
             neighbour.listen(line)
+        })?;
+        found.map_err(|error| match error {
+            ClientError::Refused(refusal) if refusal.name == "unsupported" => {
+                Fault::absent(format!("the agent refuses: {refusal}"))
+            }
+            ClientError::Silent(source) => {
+                line.pace.agent_is_silent();
+                Fault::fail(format!("the agent does not answer: {source}"))
+            }
+            other => Fault::fail(format!("the agent: {other}")),
         })
     }
 

@@ -6,7 +6,8 @@
 //!    time;
 //! 2. the device answered every echo within its limit. Echoes are sent before the script and after it, and to NICs during
 //!    waits and behind every quiet time as well. A device that answers none within the patience while the tester is on time
-//!    is silent, not slow, and the fault stands.
+//!    is silent, not slow, and the fault stands;
+//! 3. the agent answered every call, or the device is silent as well. Agents have no place in the real-time part of a device.
 //!
 //! Otherwise the case is INCONCLUSIVE and is tried again. A case is `timed` in the register if its script compares times of
 //! the device with the clause: its limits are half the quiet time, and the quiet time. All other cases wait for what must
@@ -23,6 +24,8 @@ pub struct Pace {
     late: Option<Duration>,
     /// The longest time that the device took for an echo.
     slow: Option<Duration>,
+    /// The agent did not answer a call.
+    agent_is_silent: bool,
 }
 
 impl Pace {
@@ -36,13 +39,24 @@ impl Pace {
         self.slow = self.slow.max(Some(took));
     }
 
+    /// The agent did not answer a call.
+    pub fn agent_is_silent(&mut self) {
+        self.agent_is_silent = true;
+    }
+
     /// By how much a time that the tester measured between two frames may be too short.
     pub fn doubt(&self) -> Duration {
         self.late.max(self.slow).unwrap_or(Duration::ZERO)
     }
 
-    /// Why a fault of this attempt says nothing about the device; none if tester and device kept time.
-    pub fn excuse(&self, is_timed: bool, tolerance: &Tolerance) -> Option<String> {
+    /// Why a fault of this attempt says nothing about the device; none if tester and device kept time. `is_alive`: the device
+    /// has answered an echo behind the fault.
+    pub fn excuse(
+        &self,
+        is_timed: bool,
+        is_alive: bool,
+        tolerance: &Tolerance,
+    ) -> Option<String> {
         let part = |time: Duration, of: u64| Duration::from_ps(time.as_ps() / of);
         let (late, slow) = match is_timed {
             true => (part(tolerance.quiet, 2), tolerance.quiet),
@@ -52,9 +66,11 @@ impl Pace {
             time.filter(|time| *time > limit).map(|time| time.as_ps() / 1_000_000_000)
         };
         let excuse = over(self.late, late).map(|ms| format!("the tester was {ms} ms late"));
-        excuse.or_else(|| {
+        let excuse = excuse.or_else(|| {
             over(self.slow, slow).map(|ms| format!("the device took {ms} ms for an echo"))
-        })
+        });
+        let silent = || "the device answers an echo".to_owned();
+        excuse.or_else(|| (self.agent_is_silent && is_alive).then(silent))
     }
 }
 
@@ -90,7 +106,11 @@ mod tests {
             (pace(0, &[101]), false, Some("the device took 101 ms for an echo")),
             (pace(101, &[]), false, Some("the tester was 101 ms late")),
         ] {
-            assert_eq!(pace.excuse(is_timed, &tolerance).as_deref(), expected, "{pace:?}");
+            assert_eq!(pace.excuse(is_timed, true, &tolerance).as_deref(), expected, "{pace:?}");
         }
+        let mut silent = pace(0, &[1]);
+        silent.agent_is_silent();
+        assert!(silent.excuse(false, true, &tolerance).is_some(), "its agent alone is silent");
+        assert_eq!(silent.excuse(false, false, &tolerance), None, "all of it is silent");
     }
 }

@@ -130,8 +130,9 @@ impl<'a> Suite<'a> {
         match device.is_alive() {
             Ok(()) => found.map_err(|fault| {
                 let has_excuse = matches!(fault.verdict, Verdict::Fail | Verdict::Deviation);
-                let _ = has_excuse.then(|| echo(file, device));
-                let excuse = device.line.pace.excuse(case.timed, &file.tolerance);
+                let echoed = has_excuse.then(|| echo(file, device));
+                let is_alive = matches!(echoed, Some(Ok(Some(_))));
+                let excuse = device.line.pace.excuse(case.timed, is_alive, &file.tolerance);
                 match excuse.filter(|_| has_excuse) {
                     Some(why) => Fault::unclear(format!("{}, but {why}", fault.observed)),
                     None => fault,

@@ -1,12 +1,18 @@
-//! Devices that a test plays at three pairs of socket files, each with one fault or several.
+//! Devices that a test plays at pairs of socket files, each with one fault or several.
 
+use proto::ids::MacAddress;
+use proto::wire::internet::{Arp, ArpOperation};
 use std::fs;
-use std::os::unix::net::UnixDatagram;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::{UnixDatagram, UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
+use verbs::VERSION;
+use verbs::answer::Answer;
+use verbs::line::{NumberedAnswer, NumberedCall, Outcome, line};
 
 /// What is played.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -56,6 +62,67 @@ impl Device {
         });
         Device { file: file.display().to_string(), over, thread }
     }
+
+    /// A NIC whose agent ends after its greeting. It answers ARP if `is_alive`.
+    pub fn without_agent(folder: &Path, is_alive: bool) -> Device {
+        let place = |end: &str| folder.join(format!("nic.{end}"));
+        let (tester, device, agent) = (place("tester"), place("device"), place("agent"));
+        let text = format!(
+            "[dut]\nname = \"played\"\nkind = \"roce-nic\"\n[device]\nreach = \"sockets\"\n\
+             ports = [\"{}={}\"]\nagent = \"unix:{}\"\nmac = \"{ADAPTER}\"\n\
+             address = \"198.18.0.1\"\n[tolerance]\npatience = \"300 ms\"\n",
+            tester.display(),
+            device.display(),
+            agent.display()
+        );
+        let file = folder.join("played.toml");
+        fs::write(&file, text).expect("a file");
+        let socket = UnixDatagram::bind(&device).expect("a free path");
+        socket.set_read_timeout(Some(Duration::from_millis(1))).expect("an option");
+        let agent = UnixListener::bind(&agent).expect("a free path");
+        agent.set_nonblocking(true).expect("an option");
+        let over = Arc::new(AtomicBool::new(false));
+        let ends = Arc::clone(&over);
+        let thread = std::thread::spawn(move || {
+            let mut room = [0; 2048];
+            while !ends.load(Ordering::Acquire) {
+                if let Ok((stream, _)) = agent.accept() {
+                    greet(stream);
+                }
+                let Ok(length) = socket.recv(&mut room) else { continue };
+                if let Some(reply) = arp_reply(&room[..length]).filter(|_| is_alive) {
+                    socket.send_to(&reply, &tester).expect("the tester runs");
+                }
+            }
+        });
+        Device { file: file.display().to_string(), over, thread: Some(thread) }
+    }
+}
+
+const ADAPTER: MacAddress = MacAddress::from_number(0x0200_0000_0001);
+
+/// Answers one call.
+fn greet(stream: UnixStream) {
+    stream.set_nonblocking(false).expect("an option");
+    let mut call = String::new();
+    BufReader::new(&stream).read_line(&mut call).expect("the tester greets");
+    let NumberedCall { id, .. } = serde_json::from_str(&call).expect("a call");
+    let hello = Answer::Hello { version: VERSION, agent: "played".to_owned(), devices: vec![] };
+    let answer = line(&NumberedAnswer { id, outcome: Outcome::Answer(hello) });
+    (&stream).write_all(&answer).expect("the tester listens");
+}
+
+fn arp_reply(octets: &[u8]) -> Option<Vec<u8>> {
+    let asked = Arp::parse(octets.get(14..)?).ok()?;
+    let reply = Arp {
+        operation: ArpOperation::Reply,
+        sender_hardware: ADAPTER,
+        sender_protocol: asked.target_protocol,
+        target_hardware: asked.sender_hardware,
+        target_protocol: asked.sender_protocol,
+        ..asked
+    };
+    Some([&octets[6..12], &ADAPTER.octets(), &[8, 6], &reply.to_octets()].concat())
 }
 
 impl Drop for Device {
