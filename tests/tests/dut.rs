@@ -253,7 +253,7 @@ fn a_silent_agent_says_nothing_of_a_device_that_answers() {
     for (is_alive, verdict) in [(true, Verdict::Inconclusive), (false, Verdict::Fail)] {
         let place = Place::new();
         let device = Device::without_agent(place.root(), is_alive);
-        let statement = check(&place, &device.file, &["ENC-01", "SEQ-01"]);
+        let statement = check(&place, &device.file, &["TX-01", "SEQ-01"]);
         assert_eq!(with(&statement, verdict).len(), 2, "{statement:#?}");
         let says_so = |one: &Outcome| one.observed.contains("the agent does not answer");
         assert!(statement.outcomes.iter().all(says_so), "{statement:#?}");
