@@ -104,8 +104,11 @@ if ! docker info >/dev/null 2>&1 && [ "$(id -u)" -eq 0 ]; then
   done
 fi
 
-# The module of Python tests is a library that no other target of Cargo builds.
-cargo build --profile quick --bins --lib
+# The module of Python tests is a library that no other target of Cargo builds. The quick suite is built in the same graph:
+# where programs leave a core idle, it compiles tests.
+targets=(--bins --lib)
+[ "${1:-}" = "--slow" ] || targets+=(--tests)
+cargo build --profile quick --workspace "${targets[@]}"
 # The image of virtual machines, kept in the cache of this user.
 "${CARGO_TARGET_DIR:-target}/quick/pausebed" vm build || lacks "no image of virtual machines"
 if docker info >/dev/null 2>&1; then

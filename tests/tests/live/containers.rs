@@ -3,12 +3,22 @@
 //! The tests need a Docker engine and the image of docker/build.sh; ./test.sh provides both. Without
 //! them the tests are skipped.
 
-use super::laboratory::{Ended, Running, alone, eventually, in_repository, pause, pausebed};
+use super::laboratory::{Ended, Running, eventually, in_repository, pause, pausebed};
 use super::ratios::expected_ratios;
 use super::{assert_passes_or_host_is_busy, exact, repeated, small};
 use nix::sys::signal::Signal;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Serializes tests that compare all objects of the engine. In the quick suite they run beside other live runs: they judge
+/// nothing by the wall clock, and mostly wait for the engine.
+static ENGINE: Mutex<()> = Mutex::new(());
+
+/// Blocks all other tests with containers until the guard is dropped.
+pub(super) fn alone_at_engine() -> MutexGuard<'static, ()> {
+    ENGINE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Standard output of `docker`, or its standard error if it fails.
 pub(super) fn docker(words: &[&str]) -> Result<String, String> {
@@ -71,7 +81,7 @@ fn an_exact_run_in_containers_equals_its_twin_and_leaves_none() {
     if !is_there() {
         return;
     }
-    let _alone = alone();
+    let _alone = alone_at_engine();
     let before = census();
     let words = ["--backend", "compose", "--pace", "exact"];
     let ended = exact::assert_equals(&exact::twin(&small(), &[]), &small(), &words);
@@ -85,7 +95,7 @@ fn runs_in_containers_follow_the_wall_clock() {
     if !is_there() {
         return;
     }
-    let _alone = alone();
+    let _alone = alone_at_engine();
     let before = census();
     // A dilation that is given is never stretched. The start of containers is a load that would stretch it fourfold.
     let file = in_repository("topo/scenarios/pfister/eight-ib-cca.toml");
@@ -102,7 +112,7 @@ fn containers_end_with_their_launcher_and_the_next_run_removes_leftovers() {
     if !is_there() {
         return;
     }
-    let _alone = alone();
+    let _alone = alone_at_engine();
     let before = census();
     let long = ["--backend", "compose", "--set", "run.duration=\"20000 mtu\""];
     let start = || {
@@ -138,7 +148,7 @@ fn one_node_of_a_swarm_runs_the_stack_to_a_verdict() {
     if !is_there() {
         return;
     }
-    let _alone = alone();
+    let _alone = alone_at_engine();
     let inactive = docker(&["info", "--format", "{{.Swarm.LocalNodeState}}"]);
     if inactive.as_deref() != Ok("inactive") {
         skip::because!("this engine is part of a swarm: {inactive:?}");

@@ -1,7 +1,7 @@
 //! A lab in containers that a real Prometheus scrapes: `pausebed compose --with-board`.
 
-use super::containers::{census, docker, is_there};
-use super::laboratory::{alone, eventually, pausebed};
+use super::containers::{alone_at_engine, census, docker, is_there};
+use super::laboratory::{eventually, pausebed};
 use super::small;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -73,7 +73,7 @@ fn a_prometheus_container_scrapes_every_daemon_and_ends_with_its_lab() {
         skip::because!("no Prometheus image (docker/prometheus.sh builds it): {reason}");
         return;
     }
-    let _alone = alone();
+    let _alone = alone_at_engine();
     let before = census();
     let folder = tempfile::tempdir().expect("a folder");
     let board = folder.path().join("board");
