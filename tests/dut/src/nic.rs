@@ -138,17 +138,19 @@ impl<'a> Nic<'a> {
         work: impl FnOnce(&mut super::agent::AnyClient) -> Result<T, ClientError> + Send + 'static,
     ) -> Check<T> {
         let Nic { line, agent, neighbour, .. } = self;
+        let asked = line.now();
         let found = agent.ask(work, || {
             let until = line.now() + Duration::from_us(300);
             line.wait(until, |_| false)?;
             neighbour.listen(line)
         })?;
+        let is_answered = !matches!(found, Err(ClientError::Silent(_)));
+        line.pace.called(line.now().since(asked), is_answered);
         found.map_err(|error| match error {
             ClientError::Refused(refusal) if refusal.name == "unsupported" => {
                 Fault::absent(format!("the agent refuses: {refusal}"))
             }
             ClientError::Silent(source) => {
-                line.pace.agent_is_silent();
                 Fault::fail(format!("the agent does not answer: {source}"))
             }
             other => Fault::fail(format!("the agent: {other}")),

@@ -7,7 +7,8 @@
 //! 2. the device answered every echo within its limit. Echoes are sent before the script and after it, and to NICs during
 //!    waits and behind every quiet time as well. A device that answers none within the patience while the tester is on time
 //!    is silent, not slow, and the fault stands;
-//! 3. the agent answered every call, or the device is silent as well. Agents have no place in the real-time part of a device.
+//! 3. the agent answered every call within a quarter of the patience, or the device is silent as well. Agents have no place
+//!    in the real-time part of a device, and between two calls that are slow its timers may fire.
 //!
 //! Otherwise the case is INCONCLUSIVE and is tried again. A case is `timed` in the register if its script compares times of
 //! the device with the clause: its limits are half the quiet time, and the quiet time. All other cases wait for what must
@@ -24,7 +25,8 @@ pub struct Pace {
     late: Option<Duration>,
     /// The longest time that the device took for an echo.
     slow: Option<Duration>,
-    /// The agent did not answer a call.
+    /// The longest time that the agent took for a call, or until the tester gave it up.
+    agent: Option<Duration>,
     agent_is_silent: bool,
 }
 
@@ -39,9 +41,10 @@ impl Pace {
         self.slow = self.slow.max(Some(took));
     }
 
-    /// The agent did not answer a call.
-    pub fn agent_is_silent(&mut self) {
-        self.agent_is_silent = true;
+    /// The agent took so long for a call, and has answered or not.
+    pub fn called(&mut self, took: Duration, is_answered: bool) {
+        self.agent = self.agent.max(Some(took));
+        self.agent_is_silent |= !is_answered;
     }
 
     /// By how much a time that the tester measured between two frames may be too short.
@@ -51,12 +54,7 @@ impl Pace {
 
     /// Why a fault of this attempt says nothing about the device; none if tester and device kept time. `is_alive`: the device
     /// has answered an echo behind the fault.
-    pub fn excuse(
-        &self,
-        is_timed: bool,
-        is_alive: bool,
-        tolerance: &Tolerance,
-    ) -> Option<String> {
+    pub fn excuse(&self, is_timed: bool, is_alive: bool, tolerance: &Tolerance) -> Option<String> {
         let part = |time: Duration, of: u64| Duration::from_ps(time.as_ps() / of);
         let (late, slow) = match is_timed {
             true => (part(tolerance.quiet, 2), tolerance.quiet),
@@ -69,8 +67,12 @@ impl Pace {
         let excuse = excuse.or_else(|| {
             over(self.slow, slow).map(|ms| format!("the device took {ms} ms for an echo"))
         });
-        let silent = || "the device answers an echo".to_owned();
-        excuse.or_else(|| (self.agent_is_silent && is_alive).then(silent))
+        let agent = match self.agent_is_silent {
+            true => Some("the device answers an echo".to_owned()),
+            false => over(self.agent, part(tolerance.patience, 4))
+                .map(|ms| format!("the agent took {ms} ms for a call")),
+        };
+        excuse.or_else(|| agent.filter(|_| is_alive))
     }
 }
 
@@ -108,9 +110,13 @@ mod tests {
         ] {
             assert_eq!(pace.excuse(is_timed, true, &tolerance).as_deref(), expected, "{pace:?}");
         }
-        let mut silent = pace(0, &[1]);
-        silent.agent_is_silent();
-        assert!(silent.excuse(false, true, &tolerance).is_some(), "its agent alone is silent");
-        assert_eq!(silent.excuse(false, false, &tolerance), None, "all of it is silent");
+        for (took, is_answered, is_excused) in
+            [(1, true, false), (100, true, false), (101, true, true), (1, false, true)]
+        {
+            let mut pace = pace(0, &[1]);
+            pace.called(ms(took), is_answered);
+            assert_eq!(pace.excuse(false, true, &tolerance).is_some(), is_excused, "{pace:?}");
+            assert_eq!(pace.excuse(false, false, &tolerance), None, "the device is silent, too");
+        }
     }
 }
