@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the image pausebed:VERSION: a static program in an image that is otherwise empty.
+# Builds the image pausebed:VERSION: a static program and its licence notices in an image that is otherwise empty.
 #   docker/build.sh [PROFILE [FILE [--no-image]]]
 # The profile is `quick`, as for tests, or `dist`, with link-time optimisation. FILE gets the program.
 set -euo pipefail
@@ -20,6 +20,7 @@ mkdir --mode 755 "$context/root"
 mkdir --mode 1777 "$context/root/tmp"
 cp "$program" "$context/root"
 cp docker/Dockerfile "$context"
+python3 docker/notices.py topo >"$context/root/third-party-notices"
 [ ! -e "$program.dynamic" ] || mv "$program.dynamic" "$program"
 [ -z "${2:-}" ] || cp "$context/root/pausebed" "$2"
 [ "${3:-}" != "--no-image" ] || exit 0

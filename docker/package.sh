@@ -25,6 +25,7 @@ program="$out/$name"
 version="$("$program" --version | cut -d' ' -f2)"
 [ -z "${image:-}" ] || docker save "$name:$version" | gzip -9n >"$out/${name}_${version}_image.tar.gz"
 if command -v maturin >/dev/null; then
+  python3 docker/notices.py pausebed-python >python/pausebed/third-party-notices
   maturin build --profile "$profile" --strip --manifest-path python/Cargo.toml --out "$out"
 else
   echo "no maturin: no wheel"

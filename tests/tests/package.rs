@@ -180,6 +180,12 @@ fn debian_package(package: &Path) -> Times {
     [install, first, demo]
 }
 
+/// The licence notices name a crate that is in every program.
+fn assert_notices(file: &Path) {
+    let text = fs::read_to_string(file).expect("notices");
+    assert!(text.contains("  bytes "), "{}", file.display());
+}
+
 /// The image, loaded from its file by a Docker engine that does not have it.
 fn image(file: &Path) -> Times {
     let docker = |words: &str| good(Command::new("docker").args(words.split(' ')).output());
@@ -190,6 +196,11 @@ fn image(file: &Path) -> Times {
     let (install, _) = timed(|| docker(&format!("load --quiet --input {}", file.display())));
     let [first, demo] =
         answers("/tmp/demo", |words| docker(&format!("run --rm --network none {name} {words}")));
+    let made = docker(&format!("create {name}"));
+    let folder = tempfile::tempdir().expect("a folder");
+    docker(&format!("cp {}:/third-party-notices {}", made.trim(), folder.path().display()));
+    assert_notices(&folder.path().join("third-party-notices"));
+    docker(&format!("rm {}", made.trim()));
     assert_eq!(kept.map(docker), before);
     [install, first, demo]
 }
@@ -214,6 +225,8 @@ fn wheel(file: &Path) -> Times {
     let pip = ["-m", "pip", "install", "--quiet", "--no-index", file];
     let (install, _) = timed(|| python(&pip));
     let (first, _) = timed(|| python(&["-c", "import pausebed"]));
+    let package = python(&["-c", "import pausebed; print(pausebed.__path__[0])"]);
+    assert_notices(&Path::new(package.trim()).join("third-party-notices"));
     let runs = ["none", "ib-cca"].map(|scheme| {
         let scenario = format!("{REPOSITORY}/topo/scenarios/pfister/demo-{scheme}.toml");
         let run = format!("import pausebed; pausebed.run({scenario:?}).check()");
