@@ -7,6 +7,8 @@
 //! ```text
 //!   handled (8) | at (8) | node (4) | length (4) | port (1) | kind (1) | 0 (1) | sent (1) | octets
 //! ```
+//!
+//! A head of ones is the last; a part without it is cut.
 
 use crate::spool::{Spool, WhenFull};
 use crate::{Capture, CaptureError, CapturePlan};
@@ -24,6 +26,10 @@ use std::path::{Path, PathBuf};
 
 /// Octets before those of the frame.
 const HEAD: usize = 28;
+/// The end of a part.
+const END: [u8; HEAD] = [0xff; HEAD];
+/// No frame is longer, in octets.
+const FRAME_MAX: u32 = 1 << 16;
 
 /// Writes a part.
 #[derive(Debug)]
@@ -85,8 +91,7 @@ impl FrameTap for Part {
     fn flush(&mut self) {}
 
     fn finish(self: Box<Self>, _now: Instant) -> CaptureStatistics {
-        let ending = self.spool.finish(|_| Vec::new());
-
+        let ending = self.spool.finish(|_| END.to_vec());
         CaptureStatistics {
             file: self.file,
             bytes: ending.bytes,
@@ -103,12 +108,19 @@ struct Record {
     passage: Passage,
 }
 
+fn cut(error: io::Error) -> io::Error {
+    match error.kind() {
+        io::ErrorKind::UnexpectedEof => io::Error::other("a part of the capture is cut"),
+        _ => error,
+    }
+}
+
 /// Reads the next record; `None` at the end.
 fn read(from: &mut impl Read) -> io::Result<Option<Record>> {
     let mut head = [0; HEAD];
-    match from.read_exact(&mut head) {
-        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
-        done => done?,
+    from.read_exact(&mut head).map_err(cut)?;
+    if head == END {
+        return Ok(None);
     }
     let short =
         |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
@@ -118,8 +130,9 @@ fn read(from: &mut impl Read) -> io::Result<Option<Record>> {
     let port = PortNumber::new(head[24]).map_err(|_| broken())?;
     let kind = FrameKind::from_code(head[25]).ok_or_else(broken)?;
     let direction = if head[27] == 1 { Direction::Tx } else { Direction::Rx };
-    let mut octets = BytesMut::zeroed(short(20) as usize);
-    from.read_exact(&mut octets)?;
+    let length = Some(short(20)).filter(|length| *length <= FRAME_MAX).ok_or_else(broken)?;
+    let mut octets = BytesMut::zeroed(length as usize);
+    from.read_exact(&mut octets).map_err(cut)?;
     let passage = Passage { device: node, port, direction, at, handled };
     Ok(Some(Record { node, frame: Frame::unchecked(kind, octets), passage }))
 }
@@ -232,5 +245,15 @@ mod tests {
         assert_eq!((merged.bytes, &merged.interfaces), (one.bytes, &one.interfaces));
         let read = |file: &Path| std::fs::read(file).expect("a file");
         assert_eq!(read(&merged.file), read(&one.file));
+        // A part that ends too early, at a record or in one, is no capture.
+        let whole = read(&files[0]);
+        for length in 0..whole.len() {
+            std::fs::write(&files[0], &whole[..length]).expect("a file");
+            let merged = merge(&files, &plan("merged"), &wiring, end);
+            assert!(matches!(merged, Err(CaptureError::Create { .. })), "{length} octets");
+        }
+        let long = [&whole[..20], &u32::MAX.to_le_bytes(), &whole[24..]].concat();
+        std::fs::write(&files[0], long).expect("a file");
+        assert!(merge(&files, &plan("merged"), &wiring, end).is_err(), "a length without bound");
     }
 }
