@@ -121,5 +121,7 @@ fi
 if [ "${1:-}" = "--slow" ]; then
   cargo test --profile quick -p pausebed-tests -p proto -p pausebed-python -- --ignored --test-threads 1 "${@:2}"
 else
+  # Most tests wait for programs that they have started.
+  export RUST_TEST_THREADS="${RUST_TEST_THREADS:-$(($(nproc) + 2))}"
   cargo test --profile quick --workspace
 fi

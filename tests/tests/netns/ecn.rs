@@ -74,10 +74,12 @@ fn serve(bench: &Bench) -> Child {
     server
 }
 
-/// Sets the use of ECN by both hosts' TCP (sysctl `tcp_ecn`).
+/// Sets the use of ECN by both hosts' TCP (sysctl `tcp_ecn`). A tail loss probe (RFC 8985, 7) would repeat a segment that is
+/// not lost when the host is late.
 fn say_ecn(bench: &Bench, ecn: u8) {
     for host in 0..2 {
         bench.succeeds(host, &format!("sysctl -qw net.ipv4.tcp_ecn={ecn}"));
+        bench.succeeds(host, "sysctl -qw net.ipv4.tcp_early_retrans=0");
     }
 }
 
