@@ -80,7 +80,7 @@ impl Queue {
 
     fn count(&self, at: u64) -> &AtomicU32 {
         // SAFETY: the kernel has named this offset of a count inside the mapping; counts are aligned, and only ever
-        // used as atomics, on both sides.
+        // used as atomics, on both sides. Test: more_frames_than_a_ring_has_places_all_leave_and_in_order.
         unsafe { AtomicU32::from_ptr(self.memory.start().add(at as usize).cast().as_ptr()) }
     }
 
@@ -96,6 +96,7 @@ impl Queue {
     fn entry<T>(&self, number: u32) -> NonNull<T> {
         let place = self.at.desc as usize + number as usize % PLACES * size_of::<T>();
         // SAFETY: the mapping was made long enough for so many entries.
+        // Test: more_frames_than_a_ring_has_places_all_leave_and_in_order.
         unsafe { self.memory.start().add(place).cast() }
     }
 }
@@ -116,6 +117,7 @@ impl SendRing {
         widen(&socket)?;
         let frames = Mapping::own(PLACES * PLACE)?;
         // SAFETY: plain data, for which all zeros is a valid value.
+        // Test: more_frames_than_a_ring_has_places_all_leave_and_in_order.
         let mut memory: libc::xdp_umem_reg = unsafe { std::mem::zeroed() };
         memory.addr = frames.start().as_ptr() as u64;
         memory.len = frames.len() as u64;
@@ -130,13 +132,14 @@ impl SendRing {
         for (queue, entries) in queues {
             set_option(&socket, libc::SOL_XDP, queue, &(entries as u32))?;
         }
-        // SAFETY: the option is plain data.
+        // SAFETY: the option is plain data. Test: more_frames_than_a_ring_has_places_all_leave_and_in_order.
         let at: libc::xdp_mmap_offsets =
             unsafe { socket_calls::option(&socket, libc::SOL_XDP, libc::XDP_MMAP_OFFSETS)? };
         let waiting = Queue::of::<libc::xdp_desc>(&socket, libc::XDP_PGOFF_TX_RING, at.tx)?;
         let page = libc::XDP_UMEM_PGOFF_COMPLETION_RING as i64;
         let gone = Queue::of::<u64>(&socket, page, at.cr)?;
         // SAFETY: plain data, for which all zeros is a valid value.
+        // Test: more_frames_than_a_ring_has_places_all_leave_and_in_order.
         let mut address: libc::sockaddr_xdp = unsafe { std::mem::zeroed() };
         address.sxdp_family = libc::AF_XDP as u16;
         address.sxdp_flags = libc::XDP_COPY;
@@ -188,9 +191,10 @@ impl SendRing {
         for number in (0..self.waits() as u32).map(|ahead| self.taken.wrapping_add(ahead)) {
             let entry = self.waiting.entry::<libc::xdp_desc>(number);
             // SAFETY: the kernel reads entries in calls on this socket only, and none is in progress.
+            // Test: frames_pass_with_the_rings_after_each_flap.
             let place = unsafe { entry.read() }.addr as usize / PLACE % PLACES;
             let nowhere = libc::xdp_desc { addr: NOWHERE, len: 1, options: 0 };
-            // SAFETY: as before.
+            // SAFETY: as before. Test: frames_pass_with_the_rings_after_each_flap.
             unsafe { entry.write(nowhere) };
             self.free.push(place);
         }
@@ -220,14 +224,22 @@ impl SendRing {
         self.put.wrapping_sub(self.taken) as usize
     }
 
+    /// Number of frames that the kernel has taken, as it shows it.
+    #[cfg(test)]
+    pub fn taken(&self) -> u32 {
+        self.waiting.taken().load(Ordering::Acquire)
+    }
+
     /// Takes back slots whose frames have been sent.
     fn take_back(&mut self) {
         let written = self.gone.written().load(Ordering::Acquire);
         let mut taken = self.gone.taken().load(Ordering::Relaxed);
         while taken != written {
             // SAFETY: the kernel has written this entry, and does not touch it until the consumer index below is advanced.
+            // Test: more_frames_than_a_ring_has_places_all_leave_and_in_order.
             let address = unsafe { self.gone.entry::<u64>(taken).read() };
-            self.free.push(address as usize / PLACE % PLACES);
+            // Some kernels report forgotten entries, too.
+            self.free.extend((address < NOWHERE).then_some(address as usize / PLACE % PLACES));
             taken = taken.wrapping_add(1);
         }
         self.gone.taken().store(taken, Ordering::Release);
@@ -239,6 +251,7 @@ impl SendRing {
             libc::xdp_desc { addr: begin as u64, len: octets.len() as u32, options: 0 };
         // SAFETY: a free place is in the mapping, at least as long as any frame that fits, and belongs to this ring alone; and the
         // kernel has taken this entry, for there are as many as places.
+        // Test: more_frames_than_a_ring_has_places_all_leave_and_in_order.
         unsafe {
             let place = self.frames.start().add(begin);
             place.copy_from_nonoverlapping(NonNull::from(octets).cast(), octets.len());
@@ -250,7 +263,7 @@ impl SendRing {
     /// Asks the kernel once to take the frames put in. Returns how many it took, and its error.
     fn call_once(&self) -> (u32, Option<io::Error>) {
         let nothing = std::ptr::null();
-        // SAFETY: no memory is passed.
+        // SAFETY: no memory is passed. Test: more_frames_than_a_ring_has_places_all_leave_and_in_order.
         let result = unsafe {
             libc::sendto(self.socket.as_raw_fd(), nothing, 0, libc::MSG_DONTWAIT, nothing.cast(), 0)
         };

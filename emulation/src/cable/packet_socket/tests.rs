@@ -85,10 +85,21 @@ impl Cable {
         }
     }
 
-    /// Switches the far end on or off.
-    fn switch(&self, on: bool) {
-        let path = PathBuf::from(format!("/proc/self/fd/{}", self.namespaces[1].descriptor()));
-        within(Some(&path), || switch_here("far", on)).expect("an interface can be switched");
+    /// Sends all `frames` once the interface takes them.
+    fn send_patiently(&mut self, frames: &[Vec<u8>]) {
+        let deadline = crate::clock::monotonic_ns() + 5_000_000_000;
+        let mut sent = 0;
+        while sent < frames.len() && crate::clock::monotonic_ns() < deadline {
+            sent += self.near.send(frames[sent..].iter().map(outward)).unwrap_or(0);
+        }
+        assert_eq!(sent, frames.len());
+    }
+
+    /// Switches the near end, 0, or the far end, 1, on or off.
+    fn switch(&self, end: usize, on: bool) {
+        let path = PathBuf::from(format!("/proc/self/fd/{}", self.namespaces[end].descriptor()));
+        let name = ["near", "far"][end];
+        within(Some(&path), || switch_here(name, on)).expect("an interface can be switched");
     }
 
     fn received(&mut self) -> Vec<Vec<u8>> {
@@ -219,19 +230,52 @@ fn frames_that_a_ring_could_not_send_stay_and_leave_later_in_order() {
     let sent: Vec<_> = (0..40).map(|n| frame(&[0x88, 0xb6, n], 200)).collect();
     cable.send(&sent[..1]);
     assert_eq!(cable.received(), sent[..1]);
-    cable.switch(false);
+    cable.switch(1, false);
     for _ in 0..3 {
         let refused = cable.near.send(sent.iter().map(outward));
         assert!(has_no_room(&refused.expect_err("nobody is there")));
     }
-    cable.switch(true);
-    let deadline = crate::clock::monotonic_ns() + 5_000_000_000;
-    let mut left = 0;
-    while left < sent.len() && crate::clock::monotonic_ns() < deadline {
-        left += cable.near.send(sent[left..].iter().map(outward)).unwrap_or(0);
-    }
-    assert_eq!(left, sent.len());
+    cable.switch(1, true);
+    cable.send_patiently(&sent);
     assert_eq!(cable.received(), sent, "each once");
+}
+
+/// Each end goes off and on again. Frames in a ring stay there, those that were refused leave later or are forgotten, and
+/// the kernel goes on with both rings.
+#[test]
+fn frames_pass_with_the_rings_after_each_flap() {
+    let Some(mut cable) = cable(true) else { return };
+    let mut number = 0;
+    let mut frames = |count| -> Vec<Vec<u8>> {
+        number += count;
+        (number - count..number).map(|number| frame(&[0x88, 0xb6, number], 200)).collect()
+    };
+    let taken = |cable: &Cable| cable.near.send_ring.as_ref().expect("the ring stays").taken();
+    for round in 0..24 {
+        let (end, stays) = (round % 2, round % 4 < 2);
+        let [before, meanwhile, after] = [3, 2, 3].map(&mut frames);
+        cable.send(&before);
+        cable.switch(end, false);
+        for _ in 0..3 {
+            let refused = cable.near.send(meanwhile.iter().map(outward));
+            assert!(refused.is_err(), "round {round}: {refused:?}");
+        }
+        let later = if stays {
+            [meanwhile, after].concat()
+        } else {
+            cable.near.forget_unsent();
+            after
+        };
+        cable.switch(end, true);
+        let through_ring = taken(&cable);
+        cable.send_patiently(&later);
+        // One that the interface refused is sent in another way.
+        let through_ring = taken(&cable).wrapping_sub(through_ring) as usize;
+        assert!(through_ring >= later.len() - 1, "round {round}: {through_ring}");
+        // The far end may report that it was off.
+        cable.far.clear_error();
+        assert_eq!(cable.received(), [before, later].concat(), "round {round}");
+    }
 }
 
 #[test]
