@@ -72,6 +72,7 @@ fn stay(core: usize, shared: &Shared) {
 fn become_idle() -> bool {
     let parameters = libc::sched_param { sched_priority: 0 };
     // SAFETY: `parameters` outlives the call, which only reads it; 0 is the calling thread.
+    // Test: a_thread_that_keeps_a_core_gives_way.
     unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &parameters) == 0 }
 }
 

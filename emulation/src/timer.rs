@@ -49,7 +49,7 @@ pub fn prepare_thread(realtime: bool) -> Priority {
 pub fn stand_back() {
     const LAST: i32 = 19;
     // SAFETY: no memory is passed; on Linux `PRIO_PROCESS` with 0 is the calling thread. A lower priority is
-    // always permitted.
+    // always permitted. Test: a_thread_that_stands_back_has_the_lowest_priority.
     let _ = unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, LAST) };
 }
 
@@ -64,11 +64,13 @@ fn become_fifo() -> bool {
     let parameters = libc::sched_param { sched_priority: FIFO_PRIORITY };
     let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
     // SAFETY: `parameters` outlives the call, which only reads it; 0 is the calling thread.
+    // Test: our_switch_conforms_through_the_interface_for_any_device.
     unsafe { libc::sched_setscheduler(0, policy, &parameters) == 0 }
 }
 
 fn become_nice() -> bool {
     // SAFETY: no memory is passed; on Linux `PRIO_PROCESS` with 0 is the calling thread.
+    // Test: an_ordinary_thread_asks_for_short_slices_and_keeps_its_nice_value.
     unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, -20) == 0 }
 }
 
@@ -77,14 +79,16 @@ fn become_nice() -> bool {
 /// core. No right is needed. Kernels before 6.12 ignore it.
 pub fn wake_promptly() {
     // SAFETY: all octets zero is a value of this plain struct.
+    // Test: an_ordinary_thread_asks_for_short_slices_and_keeps_its_nice_value.
     let mut wanted: libc::sched_attr = unsafe { std::mem::zeroed() };
     wanted.size = size_of::<libc::sched_attr>() as u32;
     // SAFETY: no memory is passed; 0 is the calling thread.
+    // Test: an_ordinary_thread_asks_for_short_slices_and_keeps_its_nice_value.
     wanted.sched_nice = unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) };
     wanted.sched_policy = libc::SCHED_OTHER as u32;
     wanted.sched_runtime = SLICE_NS;
     // SAFETY: `wanted` outlives the call, which only reads it and gets its true size in it. If the kernel refuses, nothing
-    // changes.
+    // changes. Test: an_ordinary_thread_asks_for_short_slices_and_keeps_its_nice_value.
     let _ = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const wanted, 0) };
 }
 
@@ -96,10 +100,12 @@ pub fn wake_promptly() {
 fn keep_in_memory() {
     let limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
     // SAFETY: `limit` outlives the call, which only reads it.
+    // Test: our_switch_conforms_through_the_interface_for_any_device.
     let is_unlimited = unsafe { libc::setrlimit(libc::RLIMIT_MEMLOCK, &raw const limit) == 0 };
     if is_unlimited {
         let flags = libc::MCL_CURRENT | libc::MCL_FUTURE | libc::MCL_ONFAULT;
         // SAFETY: no memory is passed. If the kernel refuses, nothing changes.
+        // Test: our_switch_conforms_through_the_interface_for_any_device.
         let _ = unsafe { libc::mlockall(flags) };
     }
 }
@@ -150,6 +156,16 @@ mod tests {
         // Kernels before 6.12 report none.
         assert!([0, SLICE_NS].contains(&got.sched_runtime), "{}", got.sched_runtime);
         assert!(priority != Priority::Nice || got.sched_nice == -20);
+    }
+
+    #[test]
+    fn a_thread_that_stands_back_has_the_lowest_priority() {
+        let nice = std::thread::spawn(|| {
+            stand_back();
+            // SAFETY: no memory is passed; 0 is the calling thread.
+            unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) }
+        });
+        assert_eq!(nice.join().expect("no panic"), 19);
     }
 
     #[test]

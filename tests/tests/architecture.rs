@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 #[path = "architecture/modules.rs"]
 mod modules;
+#[path = "architecture/unsafe_code.rs"]
+mod unsafe_code;
 
 const MEMBERS: [&str; 7] = ["proto", "emulation", "switchd", "nicd", "topo", "python", "tests"];
 

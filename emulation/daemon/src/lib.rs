@@ -129,6 +129,7 @@ fn host(
 /// dies.
 fn attach_to_launcher() {
     // SAFETY: ignoring a signal installs no handler of ours.
+    // Test: daemon_threads_drop_all_privileges_after_opening_sockets.
     let ignored = unsafe { signal(Signal::SIGINT, SigHandler::SigIgn) };
     if let Err(error) = ignored.and_then(|_| set_pdeathsig(Signal::SIGKILL)) {
         eprintln!("cannot set signal handling: {error}");

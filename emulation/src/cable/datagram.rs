@@ -38,6 +38,7 @@ impl Peer {
     /// The octets by which the source of a datagram is recognised.
     pub fn key(&self) -> &[u8] {
         // SAFETY: a `SockAddr` holds `len` initialised octets behind its pointer, and is borrowed.
+        // Test: a_datagram_arrives_with_its_sender.
         let octets = unsafe {
             std::slice::from_raw_parts(self.0.as_ptr().cast::<u8>(), self.0.len() as usize)
         };
@@ -106,7 +107,7 @@ impl DatagramSocket {
 
     /// Receives up to [`BATCH`] datagrams that wait in the socket. Returns how many there were.
     pub fn receive(&mut self, mut each: impl FnMut(Received<'_>)) -> usize {
-        // SAFETY: a name of zeros is a valid, empty one.
+        // SAFETY: a name of zeros is a valid, empty one. Test: a_datagram_arrives_with_its_sender.
         let mut names: [libc::sockaddr_storage; BATCH] = unsafe { std::mem::zeroed() };
         let attach = |header: &mut libc::msghdr, name: &mut libc::sockaddr_storage| {
             header.msg_name = std::ptr::from_mut(name).cast();
@@ -117,7 +118,7 @@ impl DatagramSocket {
             each(Received { source: socket_calls::source(header, name), octets, cut });
         };
         let room = (self.room.as_mut_slice(), DATAGRAM_LIMIT);
-        // SAFETY: `attach` has each header point to its name.
+        // SAFETY: `attach` has each header point to its name. Test: a_datagram_arrives_with_its_sender.
         unsafe { socket_calls::receive(&self.socket, room, &mut names, attach, each) }
     }
 }

@@ -109,6 +109,7 @@ fn descriptor(process: Pid, inode: u64) -> io::Result<Option<i32>> {
 /// Duplicates the descriptor `number` of `process` into this process.
 fn fetch(process: Pid, number: i32) -> io::Result<OwnedFd> {
     // SAFETY: neither call takes memory; each gives a new descriptor, owned from here on, or fails.
+    // Test: one_link_loses_all_and_another_nothing.
     unsafe {
         let process = owned(libc::syscall(libc::SYS_pidfd_open, process.as_raw(), 0))?;
         owned(libc::syscall(libc::SYS_pidfd_getfd, process.as_raw_fd(), number, 0))
@@ -116,12 +117,12 @@ fn fetch(process: Pid, number: i32) -> io::Result<OwnedFd> {
 }
 
 /// # Safety
-/// `answer` is the result of a call that returns a new descriptor.
+/// `answer` is the result of a call that returns a new descriptor. Test: one_link_loses_all_and_another_nothing.
 unsafe fn owned(answer: libc::c_long) -> io::Result<OwnedFd> {
     if answer < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: as the caller promises.
+    // SAFETY: as the caller promises. Test: one_link_loses_all_and_another_nothing.
     Ok(unsafe { OwnedFd::from_raw_fd(answer as i32) })
 }
 

@@ -66,7 +66,7 @@ fn describe(face: NetworkInterface) -> io::Result<InterfaceInfo> {
     let socket = Socket::new(Domain::IPV4, Type::DGRAM, None)?;
     let mut request = request(&face.name);
     ioctl(&socket, libc::SIOCGIFMTU, &mut request)?;
-    // SAFETY: the call has written this member.
+    // SAFETY: the call has written this member. Test: loopback_is_known_with_its_state_and_addresses.
     let mtu = unsafe { request.ifr_ifru.ifru_mtu };
     let is_on =
         |(_, command, bits): &&(&str, u32, u32)| is_on(&socket, &face.name, *command, *bits);
@@ -124,7 +124,7 @@ fn ethtool(socket: &Socket, name: &str, command: u32, data: u32) -> io::Result<u
 
 /// A request about the interface `name`.
 fn request(name: &str) -> libc::ifreq {
-    // SAFETY: plain data, for which all zeros is a valid value.
+    // SAFETY: plain data, for which all zeros is a valid value. Test: loopback_is_known_with_its_state_and_addresses.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     for (place, octet) in request.ifr_name.iter_mut().zip(name.bytes().take(NAME_MAX)) {
         *place = octet as libc::c_char;
@@ -134,6 +134,7 @@ fn request(name: &str) -> libc::ifreq {
 
 fn ioctl(socket: &Socket, call: libc::Ioctl, request: &mut libc::ifreq) -> io::Result<()> {
     // SAFETY: `request` outlives the call, holds a name that ends with zero, and what it points to is alive.
+    // Test: loopback_is_known_with_its_state_and_addresses.
     let result = unsafe { libc::ioctl(socket.as_raw_fd(), call, request) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

@@ -230,7 +230,7 @@ impl PacketSocket {
 
     /// Frames that the kernel dropped since the last call, because the receive buffer was full.
     pub fn overflows(&self) -> u32 {
-        // SAFETY: the option is plain data.
+        // SAFETY: the option is plain data. Test: frames_too_many_for_the_buffer_are_counted.
         let counts: io::Result<libc::tpacket_stats> = unsafe {
             socket_calls::option(&self.socket, libc::SOL_PACKET, libc::PACKET_STATISTICS)
         };
@@ -317,6 +317,7 @@ impl PacketSocket {
         };
         let (room, control) = ((octets.as_mut_slice(), ROOM), &mut control[..most]);
         // SAFETY: `attach` has each header point to its control data.
+        // Test: frames_come_out_as_they_went_in_tags_and_all.
         unsafe { socket_calls::receive(&self.socket, room, control, attach, each) }
     }
 }
@@ -362,7 +363,7 @@ fn promiscuous(index: u32) -> libc::packet_mreq {
 
 /// The address of all frames at the interface `index`.
 fn all_frames(index: u32) -> libc::sockaddr_ll {
-    // SAFETY: plain data, for which all zeros is a valid value.
+    // SAFETY: plain data, for which all zeros is a valid value. Test: frames_come_out_as_they_went_in_tags_and_all.
     let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
     address.sll_family = libc::AF_PACKET as u16;
     address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();

@@ -94,7 +94,7 @@ impl PeerSocket {
 
     /// Receives up to [`BATCH`] datagrams that wait in the socket. Returns how many there were.
     pub fn receive(&self, room: &mut ReceiveBuffers, mut each: impl FnMut(Reception<'_>)) -> usize {
-        // SAFETY: a name of zeros is a valid, empty one.
+        // SAFETY: a name of zeros is a valid, empty one. Test: udp_accepts_one_source.
         let mut names: [libc::sockaddr_storage; BATCH] = unsafe { std::mem::zeroed() };
         let attach = |header: &mut libc::msghdr, name: &mut libc::sockaddr_storage| {
             header.msg_name = std::ptr::from_mut(name).cast();
@@ -111,7 +111,7 @@ impl PeerSocket {
                 Ok(ReceivedFrame { octets, tag: None, at_ns: None })
             });
         };
-        // SAFETY: `attach` has each header point to its name.
+        // SAFETY: `attach` has each header point to its name. Test: udp_accepts_one_source.
         unsafe { socket_calls::receive(&self.socket, room.datagrams(), &mut names, attach, each) }
     }
 }

@@ -45,6 +45,7 @@ pub(super) fn send<'a, const PARTS: usize>(
 ) -> io::Result<usize> {
     let mut vectors = [[NO_VECTOR; PARTS]; BATCH];
     // SAFETY: `mmsghdr` is plain data; all zeros means no name, no vector, no control data.
+    // Test: a_datagram_arrives_with_its_sender.
     let mut headers: [libc::mmsghdr; BATCH] = unsafe { std::mem::zeroed() };
     let mut count = 0;
     for (((to, parts), vectors), header) in batch.zip(&mut vectors).zip(&mut headers) {
@@ -66,7 +67,7 @@ pub(super) fn send<'a, const PARTS: usize>(
     let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
     let first = headers.as_mut_ptr();
     // SAFETY: the first `count` headers point to addresses and octets of `batch`, which outlive the call, and to
-    // vectors above.
+    // vectors above. Test: a_datagram_arrives_with_its_sender.
     let sent = unsafe { libc::sendmmsg(socket.as_raw_fd(), first, count, flags as _) };
     usize::try_from(sent).map_err(|_| io::Error::last_os_error())
 }
@@ -77,6 +78,7 @@ pub(super) fn send<'a, const PARTS: usize>(
 ///
 /// # Safety
 /// `attach` leaves the header as it is, or has it point into the side for names or control data.
+/// Test: a_datagram_arrives_with_its_sender.
 pub(super) unsafe fn receive<S>(
     socket: &Socket,
     (room, limit): (&mut [u8], usize),
@@ -85,7 +87,7 @@ pub(super) unsafe fn receive<S>(
     mut each: impl FnMut(&libc::msghdr, &S, &[u8]),
 ) -> usize {
     let mut vectors = [NO_VECTOR; BATCH];
-    // SAFETY: plain data for which all zeros is a valid, empty value.
+    // SAFETY: plain data for which all zeros is a valid, empty value. Test: a_datagram_arrives_with_its_sender.
     let mut headers: [libc::mmsghdr; BATCH] = unsafe { std::mem::zeroed() };
     let slots = vectors.iter_mut().zip(&mut headers).zip(&mut *sides);
     for (((vector, header), side), room) in slots.zip(room.chunks_mut(limit)) {
@@ -97,7 +99,7 @@ pub(super) unsafe fn receive<S>(
     let (first, most) = (headers.as_mut_ptr(), sides.len().min(BATCH));
     let (flags, no_timeout) = (libc::MSG_DONTWAIT, std::ptr::null_mut());
     // SAFETY: every header points to a vector, to octets and to its side, of the sizes it states, all borrowed
-    // mutably for the call.
+    // mutably for the call. Test: a_datagram_arrives_with_its_sender.
     let count =
         unsafe { libc::recvmmsg(socket.as_raw_fd(), first, most as _, flags as _, no_timeout) };
     // A negative count means an empty socket, a signal, an interface that went down, or an error that a former send
@@ -113,6 +115,7 @@ pub(super) unsafe fn receive<S>(
 pub(super) fn source<'a>(header: &libc::msghdr, name: &'a libc::sockaddr_storage) -> &'a [u8] {
     let length = (header.msg_namelen as usize).min(size_of_val(name));
     // SAFETY: `name` has at least `length` octets, initialised to zero or by the kernel.
+    // Test: a_datagram_arrives_with_its_sender.
     let name = unsafe { std::slice::from_raw_parts(std::ptr::from_ref(name).cast::<u8>(), length) };
     significant(name)
 }
@@ -132,7 +135,7 @@ pub(super) fn significant(address: &[u8]) -> &[u8] {
 /// Datagrams that the kernel dropped because the receive buffer was full, modulo 2^32.
 pub(super) fn overflows(socket: &Socket) -> u32 {
     const DROPS: usize = 8;
-    // SAFETY: the option is an array of 32-bit numbers.
+    // SAFETY: the option is an array of 32-bit numbers. Test: what_a_full_buffer_drops_the_kernel_has_counted.
     let info: io::Result<[u32; DROPS + 1]> =
         unsafe { option(socket, libc::SOL_SOCKET, libc::SO_MEMINFO) };
     info.map_or(0, |info| info[DROPS])
@@ -145,6 +148,7 @@ pub(super) fn overflows(socket: &Socket) -> u32 {
 pub(super) fn set_option<T>(socket: &Socket, level: i32, option: i32, value: &T) -> io::Result<()> {
     let (value, length) = (std::ptr::from_ref(value), size_of::<T>() as libc::socklen_t);
     // SAFETY: `value` outlives the call, which reads `size_of::<T>()` octets of plain data there.
+    // Test: frames_come_out_as_they_went_in_tags_and_all.
     done(unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, value.cast(), length) })
 }
 
@@ -155,11 +159,13 @@ pub(super) fn set_option<T>(socket: &Socket, level: i32, option: i32, value: &T)
 ///
 /// # Safety
 /// All zeros and all values of the option are valid values of `T`.
+/// Test: what_a_full_buffer_drops_the_kernel_has_counted.
 pub(super) unsafe fn option<T>(socket: &Socket, level: i32, option: i32) -> io::Result<T> {
-    // SAFETY: as the caller promises.
+    // SAFETY: as the caller promises. Test: what_a_full_buffer_drops_the_kernel_has_counted.
     let mut value: T = unsafe { std::mem::zeroed() };
     let (place, mut length) = (std::ptr::from_mut(&mut value), size_of::<T>() as libc::socklen_t);
     // SAFETY: the kernel writes at most `length` octets into `value`, both alive for the call.
+    // Test: what_a_full_buffer_drops_the_kernel_has_counted.
     done(unsafe {
         libc::getsockopt(socket.as_raw_fd(), level, option, place.cast(), &mut length)
     })?;
@@ -174,6 +180,7 @@ pub(super) unsafe fn option<T>(socket: &Socket, level: i32, option: i32) -> io::
 pub(super) fn bind<T>(socket: &Socket, address: &T) -> io::Result<()> {
     let (address, length) = (std::ptr::from_ref(address), size_of::<T>() as libc::socklen_t);
     // SAFETY: `address` outlives the call, which reads `length` octets of it.
+    // Test: frames_come_out_as_they_went_in_tags_and_all.
     done(unsafe { libc::bind(socket.as_raw_fd(), address.cast(), length) })
 }
 

@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::time::Duration;
 use testbed::verbs::stream::{Plan, VERBS, Verb, memory_for};
 use testbed::verbs::{End, Fault, Terms, connect, datagrams, stream};
-use verbs::attributes::Service;
+use verbs::attributes::{Service, State};
 
 /// The path MTU of an interface with 1500 octets.
 pub const MTU_1024: u32 = 1500;
@@ -82,6 +82,10 @@ fn each_verb_passes_both_ways() {
         let mut ends = ends(&bench, (Service::Rc, over_ipv4), memory_for(length));
         let [a, b] = &mut ends;
         connect(a, b, &patient(path_mtu)).unwrap_or_else(|Fault(why)| panic!("{why}"));
+        for end in &mut ends {
+            let found = end.client.query_qp(end.qp).expect("both agents can answer");
+            assert_eq!(found.state, Some(State::Rts), "{}", end.name);
+        }
         each_way(&mut ends, length, 512);
         drop(ends);
         bench.stop();

@@ -64,7 +64,7 @@ impl Ibverbs {
         let (name, device) = found.ok_or_else(|| {
             Refusal::new("ENODEV", format!("no device {}", wanted.unwrap_or("is there")))
         })?;
-        // SAFETY: the device is in the list, which still exists.
+        // SAFETY: the device is in the list, which still exists. Test: each_verb_passes_both_ways.
         let context = made("open_device", unsafe { (library.ibv_open_device)(device) })?;
         Ok(self.objects.add(Object::Device(Device { name, context }), &[]))
     }
@@ -75,10 +75,11 @@ impl Ibverbs {
         let pages = Pages::map(length)?;
         let start = pages.address() as *mut std::ffi::c_void;
         // SAFETY: the pages are mapped, and outlive the region: `Objects` ends it before it drops them.
+        // Test: each_verb_passes_both_ways.
         let region = unsafe { (library.ibv_reg_mr)(domain, start, length as usize, flags) };
         let region = made("reg_mr", region)?;
         let address = pages.address();
-        // SAFETY: libibverbs has just made the region.
+        // SAFETY: libibverbs has just made the region. Test: each_verb_passes_both_ways.
         let rkey = unsafe { (*region).rkey };
         let handle = self.objects.add(Object::Memory(Memory { region, pages }), &[pd]);
         Ok(Answer::Memory { handle, address, rkey })
@@ -91,6 +92,7 @@ impl Ibverbs {
             c_int::try_from(entries).map_err(|_| Refusal::limit("the queue is too long"))?;
         let null = std::ptr::null_mut();
         // SAFETY: the context is open; neither a user pointer nor an event channel is given.
+        // Test: each_verb_passes_both_ways.
         let cq =
             unsafe { (library.ibv_create_cq)(context, entries, null, std::ptr::null_mut(), 0) };
         Ok(self.objects.add(Object::Cq(made("create_cq", cq)?), &[device]))
@@ -120,8 +122,9 @@ impl Ibverbs {
             signals_all: 1,
         };
         // SAFETY: all that `init` names exists, and libibverbs reads it during the call only.
+        // Test: each_verb_passes_both_ways.
         let qp = made("create_qp", unsafe { (library.ibv_create_qp)(domain, &raw mut init) })?;
-        // SAFETY: libibverbs has just made the queue pair.
+        // SAFETY: libibverbs has just made the queue pair. Test: each_verb_passes_both_ways.
         let number = unsafe { (*qp).number };
         let handle = self.objects.add(Object::Qp(qp, kind), &[pd, send_cq, receive_cq]);
         Ok(Answer::Qp { handle, number })
@@ -131,7 +134,7 @@ impl Ibverbs {
         let library = self.library()?;
         let context = objects::device(&mut self.objects, device)?.context;
         let mut port = layouts::Port::default();
-        // SAFETY: `port` has room for what the library writes.
+        // SAFETY: `port` has room for what the library writes. Test: each_verb_passes_both_ways.
         let returned = unsafe { (library.ibv_query_port)(context, PORT, &raw mut port) };
         result("query_port", returned)?;
         Ok(Answer::Port(Port {
@@ -147,7 +150,7 @@ impl Ibverbs {
         let library = self.library()?;
         let device = objects::device(&mut self.objects, device)?;
         let mut gid = [0; 16];
-        // SAFETY: a GID has 16 octets.
+        // SAFETY: a GID has 16 octets. Test: each_verb_passes_both_ways.
         let returned =
             unsafe { (library.ibv_query_gid)(device.context, PORT, index.into(), &raw mut gid) };
         result("query_gid", returned)?;
@@ -164,6 +167,7 @@ impl Ibverbs {
                 let (pair, _) = objects::qp(objects, *qp)?;
                 let (mut set, mask) = attributes(wanted);
                 // SAFETY: the table has the queue pair, and the library reads `set` during the call only.
+                // Test: each_verb_passes_both_ways.
                 let returned = unsafe { (library.ibv_modify_qp)(pair, &raw mut set, mask) };
                 result("modify_qp", returned).map(|()| Answer::Done)
             }
@@ -181,6 +185,7 @@ impl Ibverbs {
                     signals_all: 0,
                 };
                 // SAFETY: the table has the queue pair, and both structures are those that the library fills.
+                // Test: each_verb_passes_both_ways.
                 let returned =
                     unsafe { (library.ibv_query_qp)(pair, &raw mut set, ALL, &raw mut init) };
                 result("query_qp", returned)?;
@@ -190,6 +195,7 @@ impl Ibverbs {
                 let domain = objects::pd(objects, *pd)?;
                 let mut vector = address(vector);
                 // SAFETY: the table has the domain, and the library reads `vector` during the call only.
+                // Test: datagrams_arrive_unaltered_or_not_at_all.
                 let ah = unsafe { (library.ibv_create_ah)(domain, &raw mut vector) };
                 let ah = Object::Ah(made("create_ah", ah)?);
                 Ok(Answer::Object { handle: objects.add(ah, &[*pd]) })
@@ -244,7 +250,7 @@ impl Agent for Ibverbs {
             Call::AllocPd { device } => {
                 let library = self.library()?;
                 let context = objects::device(&mut self.objects, *device)?.context;
-                // SAFETY: the context is open.
+                // SAFETY: the context is open. Test: each_verb_passes_both_ways.
                 let pd = made("alloc_pd", unsafe { (library.ibv_alloc_pd)(context) })?;
                 Ok(object(self.objects.add(Object::Pd(pd), &[*device])))
             }
@@ -275,7 +281,7 @@ struct Devices<'a> {
 impl<'a> Devices<'a> {
     fn list(library: &'a Library) -> Result<Devices<'a>, Refusal> {
         let mut count = 0;
-        // SAFETY: the library writes the number of entries.
+        // SAFETY: the library writes the number of entries. Test: each_verb_passes_both_ways.
         let list =
             made("get_device_list", unsafe { (library.ibv_get_device_list)(&raw mut count) })?;
         Ok(Devices { library, list, count: usize::try_from(count).unwrap_or(0) })
@@ -284,6 +290,7 @@ impl<'a> Devices<'a> {
     fn names(&self) -> Vec<(String, *mut layouts::Opaque)> {
         let name = |at| {
             // SAFETY: the list has `count` devices, and each has a name that ends with NUL.
+            // Test: each_verb_passes_both_ways.
             unsafe {
                 let device = *self.list.add(at);
                 let name = CStr::from_ptr((self.library.ibv_get_device_name)(device));
@@ -296,7 +303,7 @@ impl<'a> Devices<'a> {
 
 impl Drop for Devices<'_> {
     fn drop(&mut self) {
-        // SAFETY: the list is the library's, and this is its end.
+        // SAFETY: the list is the library's, and this is its end. Test: each_verb_passes_both_ways.
         unsafe { (self.library.ibv_free_device_list)(self.list) };
     }
 }

@@ -21,6 +21,7 @@ macro_rules! functions {
             /// The reason that the dynamic linker gives.
             pub fn load() -> Result<Library, String> {
                 // SAFETY: the name ends with NUL. The library's initialisers are those of rdma-core.
+                // Test: each_verb_passes_both_ways.
                 let handle = unsafe { libc::dlopen(NAME.as_ptr(), libc::RTLD_NOW) };
                 if handle.is_null() {
                     return Err(last_error());
@@ -28,7 +29,7 @@ macro_rules! functions {
                 Ok(Library {
                     $($name: {
                         let function = symbol(handle, stringify!($name))?;
-                        // SAFETY: the header declares the function with this type.
+                        // SAFETY: the header declares the function with this type. Test: each_verb_passes_both_ways.
                         unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($argument),*) -> $result>(function) }
                     },)*
                 })
@@ -61,18 +62,33 @@ functions! {
 
 fn symbol(library: *mut c_void, name: &str) -> Result<*mut c_void, String> {
     let name = CString::new(name).expect("names of functions have no NUL");
-    // SAFETY: the handle is that of a loaded library, and the name ends with NUL.
+    // SAFETY: the handle is that of a loaded library, and the name ends with NUL. Test: each_verb_passes_both_ways.
     let found = unsafe { libc::dlsym(library, name.as_ptr()) };
     if found.is_null() { Err(last_error()) } else { Ok(found) }
 }
 
 fn last_error() -> String {
     // SAFETY: the text is valid until the next call of the dynamic linker by this thread.
+    // Test: a_function_that_a_library_lacks_has_a_reason.
     unsafe {
         let text = libc::dlerror();
         if text.is_null() {
             return "the dynamic linker names no reason".to_owned();
         }
         CStr::from_ptr(text).to_string_lossy().into_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_function_that_a_library_lacks_has_a_reason() {
+        // SAFETY: no name stands for the program itself, which is loaded.
+        let own = unsafe { libc::dlopen(std::ptr::null(), libc::RTLD_NOW) };
+        assert!(symbol(own, "malloc").is_ok());
+        let why = symbol(own, "ibv_no_such_function").expect_err("it does not exist");
+        assert!(why.contains("ibv_no_such_function"), "{why}");
     }
 }

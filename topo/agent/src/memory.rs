@@ -26,6 +26,7 @@ impl Pages {
         let (protection, flags) =
             (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
         // SAFETY: a new mapping at an address of the kernel's choice touches no other memory.
+        // Test: pages_hold_what_was_asked_for_and_begin_with_zeros.
         let start = unsafe { libc::mmap(std::ptr::null_mut(), length, protection, flags, -1, 0) };
         match NonNull::new(start.cast::<u8>()).filter(|_| start != libc::MAP_FAILED) {
             Some(start) => Ok(Pages { start, length }),
@@ -41,7 +42,7 @@ impl Pages {
     /// The octets.
     pub fn octets(&mut self) -> &mut [u8] {
         // SAFETY: the mapping lives as long as `self`. The device may write there meanwhile; what is read is then old
-        // or new octets, and any value of an octet is valid.
+        // or new octets, and any value of an octet is valid. Test: pages_hold_what_was_asked_for_and_begin_with_zeros.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.length) }
     }
 
@@ -54,6 +55,7 @@ impl Pages {
 impl Drop for Pages {
     fn drop(&mut self) {
         // SAFETY: the mapping is this value's, and no slice of it outlives the value.
+        // Test: pages_hold_what_was_asked_for_and_begin_with_zeros.
         unsafe { libc::munmap(self.start.as_ptr().cast(), self.length) };
     }
 }

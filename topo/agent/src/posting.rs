@@ -31,7 +31,7 @@ fn places(
     let memory = objects::memory(objects, places.memory)?;
     verbs::memory::contains(memory.pages.length(), places, count)?;
     let start = memory.pages.address();
-    // SAFETY: libibverbs has made the region, and the table still has it.
+    // SAFETY: libibverbs has made the region, and the table still has it. Test: each_verb_passes_both_ways.
     let lkey = unsafe { (*memory.region).lkey };
     let place = |k| Place {
         // The last place is within the region, so no offset is beyond 64 bits.
@@ -112,7 +112,7 @@ pub fn send(
     let first = requests.as_mut_ptr();
     let mut refused = std::ptr::null_mut();
     // SAFETY: each request points to the next one and to its place, and both vectors outlive the call. libibverbs has
-    // made the queue pair, and the table still has it.
+    // made the queue pair, and the table still has it. Test: each_verb_passes_both_ways.
     let returned = unsafe {
         for k in 1..requests.len() {
             (*first.add(k - 1)).next = first.add(k);
@@ -143,7 +143,7 @@ pub fn receive(
     let mut requests: Vec<ReceiveRequest> = (0..count).zip(&mut places).map(request).collect();
     let first = requests.as_mut_ptr();
     let mut refused = std::ptr::null_mut();
-    // SAFETY: as for sends.
+    // SAFETY: as for sends. Test: each_verb_passes_both_ways.
     let returned = unsafe {
         for k in 1..requests.len() {
             (*first.add(k - 1)).next = first.add(k);
@@ -181,6 +181,7 @@ pub fn poll(cq: *mut Cq, count: u32, wait_ms: u32) -> Result<Vec<Run>, Refusal> 
     while taken < count as usize {
         let wanted = (count as usize - taken).min(POLL);
         // SAFETY: `room` has place for that many. libibverbs has made the queue, and the table still has it.
+        // Test: each_verb_passes_both_ways.
         let number =
             unsafe { ((*(*cq).context).operations.poll_cq)(cq, wanted as i32, room.as_mut_ptr()) };
         let number = usize::try_from(number)

@@ -92,6 +92,7 @@ fn console() -> io::Result<()> {
     let console = File::options().read(true).write(true).open("/dev/console")?;
     for descriptor in 0..3 {
         // SAFETY: both are descriptors of this process, which has one thread; 0 to 2 belong to no object.
+        // Test: an_image_is_built_from_packages.
         if unsafe { libc::dup2(console.as_raw_fd(), descriptor) } < 0 {
             return Err(io::Error::last_os_error());
         }
@@ -132,7 +133,7 @@ fn softirq_first() -> io::Result<()> {
         let id = path.file_name().and_then(|id| id.to_str()?.parse::<libc::pid_t>().ok());
         if let (Some(id), true) = (id, name.starts_with("ksoftirqd/")) {
             let parameters = libc::sched_param { sched_priority: 1 };
-            // SAFETY: `parameters` outlives the call, which only reads it.
+            // SAFETY: `parameters` outlives the call, which only reads it. Test: an_image_is_built_from_packages.
             if unsafe { libc::sched_setscheduler(id, libc::SCHED_FIFO, &parameters) } < 0 {
                 return Err(io::Error::last_os_error());
             }

@@ -14,6 +14,7 @@ pub fn shell() -> io::Error {
         setsid()?;
         let line = File::options().read(true).write(true).open("/dev/ttyS0")?;
         // SAFETY: the descriptor is open, and 0 does not take the terminal away from another session.
+        // Test: an_image_is_built_from_packages.
         unsafe { take_terminal(std::os::fd::AsRawFd::as_raw_fd(&line), 0) }?;
         io::Result::Ok((line.try_clone()?, line.try_clone()?, line))
     };

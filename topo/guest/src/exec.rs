@@ -157,6 +157,7 @@ impl Running {
         command.env("HOSTNAME", nix::unistd::gethostname()?).envs(&request.environment);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         // SAFETY: `setsid` may be called between fork and exec. It makes the process group that is killed at the end.
+        // Test: two_machines_ping_each_other_by_ip_and_by_verbs.
         unsafe { command.pre_exec(|| setsid().map(drop).map_err(io::Error::from)) };
         let mut child = command.spawn()?;
         let end = process_descriptor(child.id())?;
@@ -259,11 +260,12 @@ fn without_blocking(pipe: OwnedFd) -> io::Result<File> {
 
 /// A descriptor that can be read once the process has ended.
 fn process_descriptor(id: u32) -> io::Result<OwnedFd> {
-    // SAFETY: no memory is passed.
+    // SAFETY: no memory is passed. Test: two_machines_ping_each_other_by_ip_and_by_verbs.
     let descriptor = unsafe { libc::syscall(libc::SYS_pidfd_open, id, 0) };
     if descriptor < 0 {
         return Err(io::Error::last_os_error());
     }
     // SAFETY: the kernel has just made this descriptor, and sets close-on-exec.
+    // Test: two_machines_ping_each_other_by_ip_and_by_verbs.
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor as i32) })
 }

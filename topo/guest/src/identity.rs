@@ -40,7 +40,7 @@ fn set_time(time_ns: u64) -> io::Result<()> {
         tv_sec: (time_ns / NS_PER_S) as libc::time_t,
         tv_nsec: (time_ns % NS_PER_S) as libc::c_long,
     };
-    // SAFETY: `time` outlives the call, which only reads it.
+    // SAFETY: `time` outlives the call, which only reads it. Test: two_machines_ping_each_other_by_ip_and_by_verbs.
     match unsafe { libc::clock_settime(libc::CLOCK_REALTIME, &time) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
@@ -60,8 +60,9 @@ fn seed(octets: &[u8]) -> io::Result<()> {
     pool.octets[..length].copy_from_slice(&octets[..length]);
     let device = fs::File::options().write(true).open("/dev/urandom")?;
     // SAFETY: the kernel reads the head and the number of octets that it states, all within `pool`.
+    // Test: two_machines_ping_each_other_by_ip_and_by_verbs.
     unsafe { add_entropy(device.as_raw_fd(), (&raw const pool).cast()) }?;
-    // SAFETY: the call has no argument.
+    // SAFETY: the call has no argument. Test: two_machines_ping_each_other_by_ip_and_by_verbs.
     unsafe { reseed(device.as_raw_fd()) }?;
     Ok(())
 }

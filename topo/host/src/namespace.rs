@@ -126,7 +126,7 @@ fn first_process(name: &str, inside: &Namespace, lock: &File) -> io::Result<Chil
     // The variable shows in `ps e` which host a process belongs to.
     command.env_clear().env("PAUSEBED_HOST", &name).current_dir("/");
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
-    // SAFETY: only system calls between fork and exec.
+    // SAFETY: only system calls between fork and exec. Test: a_program_has_a_network_of_its_own_and_leaves_nothing.
     unsafe {
         command.pre_exec(move || {
             setns(&network, CloneFlags::CLONE_NEWNET)?;

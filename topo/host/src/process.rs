@@ -56,6 +56,7 @@ pub fn start(launch: Launch) -> Result<Child, HostError> {
     let Launch { mut command, inherited, limits_files } = launch;
     tie(&mut command);
     // SAFETY: only system calls without allocation between fork and exec.
+    // Test: two_machines_ping_each_other_by_ip_and_by_verbs.
     unsafe {
         command.pre_exec(move || {
             if limits_files {
@@ -76,6 +77,7 @@ pub fn start(launch: Launch) -> Result<Child, HostError> {
 pub fn tie(command: &mut Command) {
     let parent = getpid();
     // SAFETY: only system calls without allocation between fork and exec.
+    // Test: two_machines_ping_each_other_by_ip_and_by_verbs.
     unsafe {
         command.pre_exec(move || {
             set_pdeathsig(Signal::SIGKILL)?;
@@ -100,6 +102,7 @@ pub fn spawn(command: Command) -> io::Result<Child> {
 /// Those of the system; EPERM without `CAP_SYS_ADMIN`.
 pub fn spawn_first(mut command: Command) -> io::Result<Child> {
     // SAFETY: only a system call between fork and exec. The parent is in another pid namespace and has no number here.
+    // Test: a_program_has_a_network_of_its_own_and_leaves_nothing.
     unsafe { command.pre_exec(|| Ok(set_pdeathsig(Signal::SIGKILL)?)) };
     let (answer, child) = channel();
     std::thread::Builder::new().name("namespace".to_owned()).spawn(move || {
@@ -121,6 +124,7 @@ pub fn spawn_first(mut command: Command) -> io::Result<Child> {
 fn limit_files() -> io::Result<()> {
     let limit = libc::rlimit { rlim_cur: FILE_LIMIT, rlim_max: FILE_LIMIT };
     // SAFETY: `limit` outlives the call, which only reads it; the signal is ignored, and no handler is involved.
+    // Test: two_machines_ping_each_other_by_ip_and_by_verbs.
     unsafe {
         if libc::setrlimit(libc::RLIMIT_FSIZE, &limit) < 0 {
             return Err(io::Error::last_os_error());

@@ -152,11 +152,12 @@ impl<'a> Output<'a> {
 
 /// A descriptor of a process, readable once it has ended.
 pub(crate) fn process_descriptor(number: u32) -> io::Result<OwnedFd> {
-    // SAFETY: no memory is passed.
+    // SAFETY: no memory is passed. Test: a_program_has_a_network_of_its_own_and_leaves_nothing.
     let descriptor = unsafe { libc::syscall(libc::SYS_pidfd_open, number, 0) };
     if descriptor < 0 {
         return Err(io::Error::last_os_error());
     }
     // SAFETY: the kernel has just made this descriptor, and sets close-on-exec.
+    // Test: a_program_has_a_network_of_its_own_and_leaves_nothing.
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor as i32) })
 }

@@ -48,12 +48,14 @@ fn offloads(interface: &str) -> Vec<&'static str> {
     let is_on = |command: u32| {
         let mut value = EthtoolValue { command, data: 0 };
         // SAFETY: a request of zeros is valid: an empty name and a null pointer.
+        // Test: the_loopback_interface_is_found_with_its_address.
         let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
         // The last octet stays zero: names have at most 15.
         let name = request.ifr_name[..libc::IFNAMSIZ - 1].iter_mut();
         name.zip(interface.bytes()).for_each(|(to, octet)| *to = octet as libc::c_char);
         request.ifr_ifru.ifru_data = (&raw mut value).cast();
         // SAFETY: the pointer in the request leads to a value of the command's type that outlives the call.
+        // Test: the_loopback_interface_is_found_with_its_address.
         let done = unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL, &raw mut request) };
         done == 0 && value.data != 0
     };

@@ -16,6 +16,7 @@ pub fn install_handlers() {
     let action = SigAction::new(SigHandler::Handler(note), SaFlags::empty(), SigSet::empty());
     for signal in [Signal::SIGINT, Signal::SIGTERM] {
         // SAFETY: the handler only stores to an atomic, which is allowed in a signal handler.
+        // Test: ctrl_c_ends_with_130_and_leaves_nothing_behind.
         let set = unsafe { sigaction(signal, &action) };
         set.expect("these signals can be handled");
     }

@@ -45,28 +45,31 @@ impl Auxiliary {
     pub fn of(header: &libc::msghdr) -> Auxiliary {
         let mut auxiliary = Auxiliary::default();
         // SAFETY: the caller's header holds the pointer and length of control data that the kernel
-        // has just written; the macros stay within that length.
+        // has just written; the macros stay within that length. Test: frames_come_out_as_they_went_in_tags_and_all.
         let mut message = unsafe { libc::CMSG_FIRSTHDR(header) };
         while !message.is_null() {
             // SAFETY: `message` is not null, so the macros gave a whole, aligned control header.
+            // Test: frames_come_out_as_they_went_in_tags_and_all.
             let (level, kind, data) =
                 unsafe { ((*message).cmsg_level, (*message).cmsg_type, libc::CMSG_DATA(message)) };
             match (level, kind) {
                 (libc::SOL_PACKET, libc::PACKET_AUXDATA) => {
                     // SAFETY: the kernel puts a whole `tpacket_auxdata` behind this header.
+                    // Test: frames_come_out_as_they_went_in_tags_and_all.
                     let data: libc::tpacket_auxdata =
                         unsafe { std::ptr::read_unaligned(data.cast()) };
                     auxiliary.tag = tag(data.tp_status, data.tp_vlan_tpid, data.tp_vlan_tci);
                 }
                 (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) => {
                     // SAFETY: the kernel puts a whole `timespec` behind this header.
+                    // Test: frames_come_out_as_they_went_in_tags_and_all.
                     let time: libc::timespec = unsafe { std::ptr::read_unaligned(data.cast()) };
                     let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
                     auxiliary.at_ns = Some(seconds * 1_000_000_000 + time.tv_nsec as u64);
                 }
                 _ => {}
             }
-            // SAFETY: as for the first.
+            // SAFETY: as for the first. Test: frames_come_out_as_they_went_in_tags_and_all.
             message = unsafe { libc::CMSG_NXTHDR(header, message) };
         }
         auxiliary

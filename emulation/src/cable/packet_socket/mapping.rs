@@ -12,6 +12,7 @@ pub(crate) struct Mapping {
 }
 
 // SAFETY: the memory belongs to the mapping alone, and its owner may use it on any one thread.
+// Test: frames_come_out_as_they_went_in_tags_and_all.
 unsafe impl Send for Mapping {}
 
 impl Mapping {
@@ -34,6 +35,7 @@ impl Mapping {
     fn new(file: i32, offset: i64, length: usize, flags: i32) -> io::Result<Mapping> {
         let access = libc::PROT_READ | libc::PROT_WRITE;
         // SAFETY: a new mapping, at an address that the kernel chooses.
+        // Test: frames_come_out_as_they_went_in_tags_and_all.
         let memory =
             unsafe { libc::mmap(std::ptr::null_mut(), length, access, flags, file, offset) };
         match NonNull::new(memory.cast::<u8>()) {
@@ -58,6 +60,7 @@ impl Mapping {
 impl Drop for Mapping {
     fn drop(&mut self) {
         // SAFETY: the mapping has that length, and no reference into it outlives its owner.
+        // Test: frames_come_out_as_they_went_in_tags_and_all.
         let _ = unsafe { libc::munmap(self.memory.as_ptr().cast(), self.length) };
     }
 }

@@ -66,6 +66,7 @@ impl Ring {
         let place = self.next.get();
         // SAFETY: `place` is below `SLOTS`, so all of the slot lies in the mapping, which is aligned to pages
         // and lives as long as the ring; its first word is only ever used as an atomic, on both sides.
+        // Test: frames_come_out_as_they_went_in_tags_and_all.
         let (slot, status) = unsafe {
             let slot = self.memory.start().add(place * SLOT);
             (slot, AtomicU32::from_ptr(slot.as_ptr().cast()))
@@ -75,6 +76,7 @@ impl Ring {
             return false;
         }
         // SAFETY: the kernel has filled the slot and leaves it alone until it is given back below.
+        // Test: frames_come_out_as_they_went_in_tags_and_all.
         let (header, octets) = unsafe {
             let header = slot.cast::<libc::tpacket2_hdr>().read();
             (header, std::slice::from_raw_parts(slot.as_ptr(), SLOT))

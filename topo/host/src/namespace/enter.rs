@@ -65,7 +65,7 @@ pub fn exec(
 fn program(request: &ExecRequest, name: &str, entry: Entry) -> Command {
     let mut program = Command::new(&request.argv[0]);
     program.args(&request.argv[1..]).env("HOSTNAME", name).envs(&request.environment);
-    // SAFETY: only system calls between fork and exec.
+    // SAFETY: only system calls between fork and exec. Test: a_program_has_a_network_of_its_own_and_leaves_nothing.
     unsafe { program.pre_exec(move || entry.enter()) };
     program
 }
@@ -115,7 +115,7 @@ impl Entry {
         chdir(self.place.as_c_str()).or_else(|_| chdir("/"))?;
         // Nothing may end this process but its own decision.
         sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), None)?;
-        // SAFETY: this process has one thread.
+        // SAFETY: this process has one thread. Test: a_program_has_a_network_of_its_own_and_leaves_nothing.
         match unsafe { fork() }? {
             ForkResult::Parent { child } => guard(child, self.parent),
             ForkResult::Child => {
@@ -141,6 +141,7 @@ fn number(file: &Path) -> Option<u32> {
 fn guard(command: Pid, caller: Pid) -> ! {
     // Its pipes belong to the command alone, and so does the one that reports a failed start.
     // SAFETY: no memory is passed, and nothing here uses a descriptor any more.
+    // Test: a_program_has_a_network_of_its_own_and_leaves_nothing.
     unsafe { libc::syscall(libc::SYS_close_range, 0, libc::c_uint::MAX, 0) };
     // Entering a user namespace has cleared this, so it is set here.
     let tied = set_pdeathsig(Signal::SIGTERM);
@@ -158,6 +159,7 @@ fn guard(command: Pid, caller: Pid) -> ! {
         };
         if let Some(code) = code {
             // SAFETY: the call does not return, and runs nothing of this program.
+            // Test: a_program_has_a_network_of_its_own_and_leaves_nothing.
             unsafe { libc::_exit(code) };
         }
         let wanted = SigSet::all();

@@ -140,6 +140,7 @@ pub fn run(
 fn command(program: &str) -> Command {
     let mut command = Command::new(program);
     // SAFETY: one system call without allocation between fork and exec.
+    // Test: opensm_brings_a_lab_up_and_programs_see_its_topology.
     unsafe { command.pre_exec(|| Ok(set_pdeathsig(Signal::SIGTERM)?)) };
     command
 }
