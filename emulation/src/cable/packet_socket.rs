@@ -9,6 +9,7 @@
 //! is not opened through pnet, because pnet_datalink has neither PACKET_VNET_HDR nor tags nor an AF_XDP ring.
 
 mod auxiliary;
+pub mod counts;
 mod mapping;
 mod offload;
 mod ring;

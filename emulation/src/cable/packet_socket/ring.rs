@@ -6,10 +6,10 @@
 //! (TPACKET_V2).
 
 use super::auxiliary::{self, Auxiliary};
+use super::counts::{NextSlot, frame_in_slot};
 use super::mapping::Mapping;
 use crate::cable::socket_calls::set_option;
 use socket2::Socket;
-use std::cell::Cell;
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -29,7 +29,7 @@ const UNFINISHED: usize = 10;
 pub struct Ring {
     memory: Mapping,
     /// The slot that the kernel fills next.
-    next: Cell<usize>,
+    next: NextSlot<SLOTS>,
 }
 
 /// The content of a slot.
@@ -58,12 +58,12 @@ impl Ring {
             tp_frame_nr: SLOTS as u32,
         };
         set_option(socket, libc::SOL_PACKET, libc::PACKET_RX_RING, &request)?;
-        Ok(Ring { memory: Mapping::of(socket.as_fd(), 0, OCTETS)?, next: Cell::new(0) })
+        Ok(Ring { memory: Mapping::of(socket.as_fd(), 0, OCTETS)?, next: NextSlot::default() })
     }
 
     /// Passes on the next frame. Returns whether there was one.
     pub fn take(&self, each: impl FnOnce(Slot<'_>)) -> bool {
-        let place = self.next.get();
+        let place = self.next.index();
         // SAFETY: `place` is below `SLOTS`, so all of the slot lies in the mapping, which is aligned to pages
         // and lives as long as the ring; its first word is only ever used as an atomic, on both sides.
         // Test: frames_come_out_as_they_went_in_tags_and_all.
@@ -81,17 +81,15 @@ impl Ring {
             let header = slot.cast::<libc::tpacket2_hdr>().read();
             (header, std::slice::from_raw_parts(slot.as_ptr(), SLOT))
         };
-        let begin = usize::from(header.tp_mac).saturating_sub(UNFINISHED);
-        let frame = octets.get(begin..usize::from(header.tp_mac) + header.tp_snaplen as usize);
-        each(match frame {
+        each(match frame_in_slot(SLOT, UNFINISHED, header.tp_mac, header.tp_snaplen) {
             Some(frame) if header.tp_snaplen == header.tp_len => {
-                Slot::Frame(frame, auxiliary_of(word, &header))
+                Slot::Frame(&octets[frame], auxiliary_of(word, &header))
             }
             _ if word & libc::TP_STATUS_COPY != 0 => Slot::Queued,
             _ => Slot::Cut,
         });
         status.store(libc::TP_STATUS_KERNEL, Ordering::Release);
-        self.next.set((place + 1) % SLOTS);
+        self.next.advance();
         true
     }
 }

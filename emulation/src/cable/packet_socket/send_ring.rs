@@ -5,6 +5,7 @@
 //! by one has a fixed cost for each; with the ring only the cost of the frame remains. Source: Linux,
 //! Documentation/networking/af_xdp.rst.
 
+use super::counts::SendCounts;
 use super::mapping::Mapping;
 use super::{OutgoingFrame, has_no_room};
 use crate::cable::socket_calls::BATCH;
@@ -24,6 +25,8 @@ const NOWHERE: u64 = 1 << 47;
 /// Frames in transmission at most; an interface with hardware of its own keeps them for a while.
 const PLACES: usize = 512;
 
+type Counts = SendCounts<PLACES, PLACE>;
+
 /// The send ring of one interface.
 #[derive(Debug)]
 pub(crate) struct SendRing {
@@ -34,19 +37,10 @@ pub(crate) struct SendRing {
     waiting: Queue,
     /// Slots whose frames have been sent, returned by the kernel (completion ring).
     gone: Queue,
-    /// Slots without a frame.
-    free: Vec<usize>,
+    /// Which slots are free, and how many frames the kernel has taken.
+    counts: Counts,
     /// Octets of the longest frame that fits the interface's MTU and a slot.
     frame_max: usize,
-    /// Number of frames ever put in.
-    put: u32,
-    /// Number of frames that the kernel has taken.
-    taken: u32,
-    /// Number of forgotten entries that the kernel may not have skipped yet.
-    forgotten: u32,
-    /// The last frame that the kernel took was not sent. The caller must send it in another way, before those
-    /// that wait.
-    is_refused: bool,
 }
 
 /// The result of sending a batch.
@@ -94,7 +88,7 @@ impl Queue {
 
     /// The entry of this number, of the type that the queue was made for.
     fn entry<T>(&self, number: u32) -> NonNull<T> {
-        let place = self.at.desc as usize + number as usize % PLACES * size_of::<T>();
+        let place = self.at.desc as usize + Counts::entry(number) * size_of::<T>();
         // SAFETY: the mapping was made long enough for so many entries.
         // Test: more_frames_than_a_ring_has_places_all_leave_and_in_order.
         unsafe { self.memory.start().add(place).cast() }
@@ -145,38 +139,23 @@ impl SendRing {
         address.sxdp_flags = libc::XDP_COPY;
         address.sxdp_ifindex = index;
         socket_calls::bind(&socket, &address)?;
-        let free = (0..PLACES).collect();
-        let frame_max = frame_max(mtu);
-        let (put, taken, forgotten, is_refused) = (0, 0, 0, false);
-        Ok(SendRing {
-            socket,
-            frames,
-            waiting,
-            gone,
-            free,
-            frame_max,
-            put,
-            taken,
-            forgotten,
-            is_refused,
-        })
+        let (counts, frame_max) = (Counts::new(0), frame_max(mtu));
+        Ok(SendRing { socket, frames, waiting, gone, counts, frame_max })
     }
 
     /// Sends the first frames of `batch`, at most [`BATCH`]. Offer those not sent again with the next call,
     /// first and in the same order.
     pub fn send<'a>(&mut self, batch: impl Iterator<Item = OutgoingFrame<'a>> + Clone) -> Sent {
-        if self.is_refused {
+        if self.counts.is_refused() {
             return Sent::Otherwise(1);
         }
         self.take_back();
-        for frame in batch.clone().take(BATCH).skip(self.waits()) {
-            let fits = self.fits(&frame);
-            match self.free.pop_if(|_| fits) {
-                Some(place) => self.put(place, frame.octets),
-                None => break,
-            }
+        for frame in batch.clone().take(BATCH).skip(self.counts.waits()) {
+            let place = if self.fits(&frame) { self.counts.put() } else { None };
+            let Some((place, number)) = place else { break };
+            self.write(place, number, frame.octets);
         }
-        if self.waits() > 0 {
+        if self.counts.waits() > 0 {
             return self.call();
         }
         match batch.take(BATCH).take_while(|frame| !self.fits(frame)).count() {
@@ -188,21 +167,17 @@ impl SendRing {
     /// Forgets the frames put in and not taken: the kernel skips their entries, which name no place from now on.
     /// Returns false if too many such entries are left, because the kernel has not looked at the ring for long.
     pub fn forget_waiting(&mut self) -> bool {
-        for number in (0..self.waits() as u32).map(|ahead| self.taken.wrapping_add(ahead)) {
+        for number in self.counts.forget() {
             let entry = self.waiting.entry::<libc::xdp_desc>(number);
             // SAFETY: the kernel reads entries in calls on this socket only, and none is in progress.
             // Test: frames_pass_with_the_rings_after_each_flap.
-            let place = unsafe { entry.read() }.addr as usize / PLACE % PLACES;
+            let address = unsafe { entry.read() }.addr;
             let nowhere = libc::xdp_desc { addr: NOWHERE, len: 1, options: 0 };
             // SAFETY: as before. Test: frames_pass_with_the_rings_after_each_flap.
             unsafe { entry.write(nowhere) };
-            self.free.push(place);
+            self.counts.returned(address);
         }
-        self.forgotten += self.waits() as u32;
-        self.taken = self.put;
-        self.is_refused = false;
-        let behind = self.put.wrapping_sub(self.waiting.taken().load(Ordering::Acquire));
-        behind as usize <= PLACES / 2
+        self.counts.is_near(self.waiting.taken().load(Ordering::Acquire))
     }
 
     /// Adapts to a new MTU of the interface, in octets.
@@ -216,12 +191,7 @@ impl SendRing {
 
     /// The frame that the kernel refused was sent in another way.
     pub fn skip(&mut self) {
-        self.is_refused = false;
-    }
-
-    /// Number of frames put in and not taken yet.
-    fn waits(&self) -> usize {
-        self.put.wrapping_sub(self.taken) as usize
+        self.counts.skip();
     }
 
     /// Number of frames that the kernel has taken, as it shows it.
@@ -238,66 +208,40 @@ impl SendRing {
             // SAFETY: the kernel has written this entry, and does not touch it until the consumer index below is advanced.
             // Test: more_frames_than_a_ring_has_places_all_leave_and_in_order.
             let address = unsafe { self.gone.entry::<u64>(taken).read() };
-            // Some kernels report forgotten entries, too.
-            self.free.extend((address < NOWHERE).then_some(address as usize / PLACE % PLACES));
+            self.counts.returned(address);
             taken = taken.wrapping_add(1);
         }
         self.gone.taken().store(taken, Ordering::Release);
     }
 
-    fn put(&mut self, place: usize, octets: &[u8]) {
-        let begin = place * PLACE;
-        let descriptor =
-            libc::xdp_desc { addr: begin as u64, len: octets.len() as u32, options: 0 };
+    fn write(&mut self, place: usize, number: u32, octets: &[u8]) {
+        let address = Counts::address(place);
+        let descriptor = libc::xdp_desc { addr: address, len: octets.len() as u32, options: 0 };
         // SAFETY: a free place is in the mapping, at least as long as any frame that fits, and belongs to this ring alone; and the
         // kernel has taken this entry, for there are as many as places.
         // Test: more_frames_than_a_ring_has_places_all_leave_and_in_order.
         unsafe {
-            let place = self.frames.start().add(begin);
+            let place = self.frames.start().add(address as usize);
             place.copy_from_nonoverlapping(NonNull::from(octets).cast(), octets.len());
-            self.waiting.entry::<libc::xdp_desc>(self.put).write(descriptor);
+            self.waiting.entry::<libc::xdp_desc>(number).write(descriptor);
         }
-        self.put = self.put.wrapping_add(1);
-    }
-
-    /// Asks the kernel once to take the frames put in. Returns how many it took, and its error.
-    fn call_once(&self) -> (u32, Option<io::Error>) {
-        let nothing = std::ptr::null();
-        // SAFETY: no memory is passed. Test: more_frames_than_a_ring_has_places_all_leave_and_in_order.
-        let result = unsafe {
-            libc::sendto(self.socket.as_raw_fd(), nothing, 0, libc::MSG_DONTWAIT, nothing.cast(), 0)
-        };
-        let error = (result < 0).then(io::Error::last_os_error);
-        let counted = self.waiting.taken().load(Ordering::Acquire).wrapping_sub(self.taken);
-        // The count lags behind after a frame that was taken alone and refused.
-        (if counted as usize > self.waits() { 0 } else { counted }, error)
     }
 
     /// Makes the kernel take the frames put in; those it takes are sent when the call returns.
     fn call(&mut self) -> Sent {
-        self.waiting.written().store(self.put, Ordering::Release);
-        let (counted, error) = loop {
-            let (counted, error) = self.call_once();
-            // Some kernels skip one forgotten entry a call, and take no other.
-            if counted > 0 || error.is_some() || self.forgotten == 0 {
-                break (counted, error);
-            }
-            self.forgotten -= 1;
+        self.waiting.written().store(self.counts.written(), Ordering::Release);
+        let once = || {
+            let nothing = std::ptr::null();
+            let (descriptor, flags) = (self.socket.as_raw_fd(), libc::MSG_DONTWAIT);
+            // SAFETY: no memory is passed.
+            // Test: more_frames_than_a_ring_has_places_all_leave_and_in_order.
+            let result = unsafe { libc::sendto(descriptor, nothing, 0, flags, nothing.cast(), 0) };
+            let error = (result < 0).then(io::Error::last_os_error);
+            (self.waiting.taken().load(Ordering::Acquire), error)
         };
-        if counted > 0 {
-            self.forgotten = 0;
-        }
-        let taken = match &error {
-            // The interface refused a frame, and the kernel stopped behind it.
-            Some(error) if error.raw_os_error() == Some(libc::EBUSY) => {
-                self.is_refused = true;
-                counted.max(1)
-            }
-            _ => counted,
-        };
-        self.taken = self.taken.wrapping_add(taken);
-        match (taken as usize - usize::from(self.is_refused), error) {
-            (0, _) if self.is_refused => Sent::Otherwise(1),
+        let is_refusal = |error: &io::Error| error.raw_os_error() == Some(libc::EBUSY);
+        match self.counts.call(once, is_refusal) {
+            (0, _) if self.counts.is_refused() => Sent::Otherwise(1),
             (0, Some(error)) if error.raw_os_error() == Some(libc::ENETDOWN) => Sent::Down,
             (0, Some(error)) if !has_no_room(&error) => Sent::Broken,
             (0, _) => Sent::None,
