@@ -28,6 +28,7 @@ pub mod protocol;
 pub mod runtime;
 mod session;
 mod sockets;
+mod sync;
 pub mod token;
 
 pub use config::{AdminConfig, ClientsConfig, DaemonConfig, PortInterface, TcpConfig};

@@ -1,11 +1,10 @@
 //! Orders from other threads of a daemon to the worker, in bounded channels.
+//!
+//! tests/interleavings compiles this file with other types in place of `crate::sync`, and tries every order of its steps.
 
-use emulation::alarm::Alarm;
-use emulation::driver::orders::Order;
-use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use crate::sync::{Alarm, Arc, AtomicBool, Order, Ordering};
+use crate::sync::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::cell::Cell;
 
 /// The worker's end of the channel.
 #[derive(Debug)]
@@ -13,6 +12,8 @@ pub(crate) struct OrderReceiver {
     waiting: Arc<AtomicBool>,
     alarm: Option<Arc<Alarm>>,
     orders: Receiver<Order>,
+    /// Orders received less rings silenced. An order comes before its ring.
+    unrung: Cell<i64>,
 }
 
 impl OrderReceiver {
@@ -21,18 +22,29 @@ impl OrderReceiver {
         if !self.waiting.load(Ordering::Relaxed) {
             return None;
         }
-        self.orders.try_recv().ok().or_else(|| {
-            // A swap, since a plain store could become visible after the receive below: an order whose flag was
-            // set before the swap is received there, and a later one sets the flag and rings again.
-            self.waiting.swap(false, Ordering::AcqRel);
-            self.alarm.iter().for_each(|alarm| alarm.silence());
-            self.orders.try_recv().ok()
-        })
+        let order = self.orders.try_recv().ok().or_else(|| self.look_again());
+        self.unrung.set(self.unrung.get() + i64::from(order.is_some()));
+        order
+    }
+
+    /// Clears the flag, unless there is more to look at.
+    fn look_again(&self) -> Option<Order> {
+        // Changes of the flag are swaps, on both sides, so each sees the one before: an order whose flag was set before this
+        // swap is found below, and a later one sets the flag and rings again. A plain store could become visible later.
+        self.waiting.swap(false, Ordering::AcqRel);
+        let rings = self.alarm.as_ref().map(|alarm| alarm.silence());
+        self.unrung.set(rings.map_or(0, |rings| self.unrung.get() - rings as i64));
+        let order = self.orders.try_recv().ok();
+        // Another order may have come with this one, and a ring that is still to come must be silenced.
+        if order.is_some() || self.unrung.get() > 0 {
+            self.waiting.swap(true, Ordering::AcqRel);
+        }
+        order
     }
 
     /// What is readable while orders wait.
-    pub fn alarm(&self) -> Option<BorrowedFd<'_>> {
-        self.alarm.as_ref().map(|alarm| alarm.as_fd())
+    pub fn alarm(&self) -> Option<&Alarm> {
+        self.alarm.as_deref()
     }
 }
 
@@ -51,7 +63,7 @@ impl OrderSender {
     /// If the queue is full, or the worker has ended.
     pub fn send(&self, order: Order) -> Result<(), TrySendError<Order>> {
         self.orders.try_send(order)?;
-        self.waiting.store(true, Ordering::Release);
+        self.waiting.swap(true, Ordering::Release);
         self.alarm.iter().for_each(|alarm| alarm.ring());
         Ok(())
     }
@@ -63,5 +75,5 @@ pub(crate) fn orders(most: usize, alarm: Option<Arc<Alarm>>) -> (OrderSender, Or
     let waiting = Arc::new(AtomicBool::new(false));
     let sender =
         OrderSender { waiting: Arc::clone(&waiting), alarm: alarm.clone(), orders: sender };
-    (sender, OrderReceiver { waiting, alarm, orders })
+    (sender, OrderReceiver { waiting, alarm, orders, unrung: Cell::new(0) })
 }

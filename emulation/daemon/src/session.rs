@@ -24,7 +24,7 @@ use proto::device::{Device, ManagementDatagram};
 use proto::units::Instant;
 use std::any::Any;
 use std::io::{self, BufRead, Write};
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -99,7 +99,7 @@ impl Supervisor for WorkerLink {
     }
 
     fn alarm(&self) -> Option<BorrowedFd<'_>> {
-        self.clients.as_ref()?.orders.alarm()
+        Some(self.clients.as_ref()?.orders.alarm()?.as_fd())
     }
 
     fn deliver(&self, device: usize, datagram: ManagementDatagram) {
