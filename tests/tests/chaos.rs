@@ -27,6 +27,8 @@ mod kills;
 #[path = "live/laboratory.rs"]
 #[allow(dead_code, reason = "the tests of live.rs use more of it")]
 mod laboratory;
+#[path = "chaos/machines.rs"]
+mod machines;
 #[path = "live/objects.rs"]
 mod objects;
 #[path = "chaos/page.rs"]
@@ -36,6 +38,8 @@ mod page;
 mod place;
 #[path = "chaos/proofs.rs"]
 mod proofs;
+#[path = "chaos/rings.rs"]
+mod rings;
 #[path = "chaos/soak.rs"]
 mod soak;
 #[path = "chaos/steps.rs"]
@@ -147,6 +151,14 @@ fn chaos_kills_leave_nothing_behind() {
 
 #[test]
 #[ignore = "slow: run with ./test.sh --slow"]
+fn chaos_kills_of_machines_leave_nothing_behind() {
+    let _alone = alone();
+    let with_hosts = [&UNDER_PROOF[..], &["topo/host/src"]].concat();
+    attack_on(&with_hosts, "machines", machines::kills);
+}
+
+#[test]
+#[ignore = "slow: run with ./test.sh --slow"]
 fn chaos_crashes_at_every_step_leave_nothing_behind() {
     let _alone = alone();
     attack("steps", steps::at_every_step);
@@ -202,6 +214,8 @@ fn chaos_proofs_by_all_cases_hold() {
         "proto/src/ids.rs",
         "emulation/src/cable/sequence.rs",
         "emulation/src/cable/inbox.rs",
+        "emulation/src/cable/packet_socket/counts.rs",
+        "emulation/daemon/src/orders.rs",
     ];
     attack_on(&counted, "proofs", proofs::proofs);
 }

@@ -1,6 +1,7 @@
 //! Proofs by all cases: arithmetic modulo powers of two, against whole numbers that never wrap.
 
-use super::Campaign;
+use super::laboratory::in_repository;
+use super::{Campaign, rings};
 use emulation::cable::datagram::Received;
 use emulation::cable::inbox::Inbox;
 use emulation::cable::lines::Lines;
@@ -13,12 +14,13 @@ use proto::link::credit::{CreditFlow, LinkState, block_octets, blocks};
 use proto::units::{BitRate, Bytes, Duration, Instant};
 use proto::wire::infiniband::{FlowControlOp, FlowControlPacket};
 use std::collections::BTreeSet;
+use std::process::Command;
 
 /// Checks all cases and returns their number.
 type Proof = fn() -> u64;
 
 /// The proofs by name, and what each shows.
-pub const PROOFS: [(&str, &str, Proof); 5] = [
+pub const PROOFS: [(&str, &str, Proof); 9] = [
     (
         "credit sender",
         "for each count of blocks sent and each limit (12 bits both), the port has the credit that was granted and sends exactly the packets of 1, 2, 65 and 128 blocks, and those at the limit, that fit it",
@@ -44,10 +46,54 @@ pub const PROOFS: [(&str, &str, Proof); 5] = [
         "for each four of 13 steps (next, gaps, late frames and duplicates at the edges of the window and of half the range) and each place of the wrap in the window, the outcome that whole numbers give",
         windows,
     ),
+    (
+        "receive ring",
+        "for each position of a ring of 4096 slots and each number of frames in it (empty and full too), the next slot is that of the oldest frame",
+        rings::receive_ring,
+    ),
+    (
+        "frames in slots",
+        "for each offset that the kernel can name (16 bits) and each length around that of a slot and at the end of 32 bits, the frame is read exactly if it is within the slot",
+        rings::frames_in_slots,
+    ),
+    (
+        "send counts",
+        "for a ring of 512 places at the wrap of its counts, for each number of frames that wait and each number that the kernel takes of them, the counts, entries and places are those of whole numbers; for each address, its place",
+        rings::send_counts,
+    ),
+    (
+        "send ring",
+        "for each state that a ring of four places reaches with nine frames (full, partial batches, busy, refused and lost interfaces, forgotten frames, the wrap) and eight kinds of kernel, each frame is sent once and in order, no place and no entry is used twice",
+        rings::send_ring,
+    ),
 ];
 
+/// Models that loom runs, too slow for the quick tests.
+pub const ORDERS: (&str, &str, Proof) = (
+    "orders of steps",
+    "in each order of steps that the memory model of C++ permits, between two threads that send orders to a worker (one or two each) and the worker: each order is found, in the order of its thread, a worker that sleeps is woken, and its alarm is silent at last (two of the six models with at most three switches of threads that could go on)",
+    interleavings,
+);
+
+/// Runs the models. Each prints how many orders of steps it has tried.
+fn interleavings() -> u64 {
+    let package = in_repository("tests/interleavings/Cargo.toml");
+    let mut cargo = Command::new("cargo");
+    cargo.args(["test", "--locked", "--manifest-path"]).arg(package);
+    cargo.arg("--target-dir").arg(in_repository("target/interleavings"));
+    let output = cargo.args(["--", "--nocapture", "--test-threads", "1"]).output();
+    let output = output.expect("cargo starts");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+    let tried =
+        |line: &str| line.split_once(" orders of steps")?.0.rsplit(' ').next()?.parse().ok();
+    let tried: Vec<u64> = text.lines().filter_map(tried).collect();
+    assert_eq!(tried.len(), 6, "{text}");
+    tried.iter().sum()
+}
+
 pub fn proofs(campaign: &mut Campaign) {
-    for (name, _, proof) in PROOFS {
+    for (name, _, proof) in PROOFS.into_iter().chain([ORDERS]) {
         campaign.part(name, || format!("{} cases", proof()));
     }
 }
