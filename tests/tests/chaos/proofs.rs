@@ -63,7 +63,7 @@ pub const PROOFS: [(&str, &str, Proof); 9] = [
     ),
     (
         "send ring",
-        "for each state that a ring of four places reaches with nine frames (full, partial batches, busy, refused and lost interfaces, forgotten frames, the wrap) and eight kinds of kernel, each frame is sent once and in order, no place and no entry is used twice",
+        "for each state that a ring of four places reaches with seven frames (full, partial batches, busy, refused and lost interfaces, forgotten frames, the wrap) and eight kinds of kernel, each frame is sent once and in order, no place and no entry is used twice",
         rings::send_ring,
     ),
 ];
