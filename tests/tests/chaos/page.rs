@@ -31,6 +31,7 @@ These campaigns of the same plan have no ledger. Where tests cover a part of one
 | steps of the clock of the host | 100 | one step in the cases FID of [conformance](../docs/conformance.md) |
 | two labs of two hours with faults on and off | nothing unaccounted, memory and descriptors constant | `./test.sh --slow chaos_soak`; run for 25 minutes: all 92 accounts closed, descriptors constant, memory still settling |
 | fuzzing of decoders, and of engines as sequences | 10^9 executions and 10^7 sequences, with a ledger | `./fuzz.sh`, without a ledger |
+| unsafe code under Miri | where it can be had | each block names a test that executes it: tests/tests/architecture/unsafe_code.rs |
 | mutation: any increment of a counter, any drop reason | 98 % found | drawn mutants of the conformance suite: tests/tests/mutants.rs |
 ";
 
@@ -113,7 +114,7 @@ fn machines(text: &str) -> String {
     let reached = Reached::of(text);
     let results = || reached.good().map(|(_, result)| result);
     let now = format!(
-        "{} in {} labs, {} while `up` waited for its hosts",
+        "{} in {} labs, {} while `up` ran",
         results().map(count).sum::<u64>(),
         results().count(),
         results().filter(|result| result.contains(" of up")).count()
