@@ -10,6 +10,8 @@
 
 #[path = "chaos/containers.rs"]
 mod containers;
+#[path = "chaos/counters.rs"]
+mod counters;
 #[path = "chaos/faults.rs"]
 mod faults;
 #[path = "chaos/frames.rs"]
@@ -22,6 +24,8 @@ mod ground;
 mod hostile;
 #[path = "chaos/http.rs"]
 mod http;
+#[path = "mutants/increments.rs"]
+mod increments;
 #[path = "chaos/kills.rs"]
 mod kills;
 #[path = "live/laboratory.rs"]
@@ -40,6 +44,12 @@ mod place;
 mod proofs;
 #[path = "chaos/rings.rs"]
 mod rings;
+#[path = "mutants/schema.rs"]
+#[allow(dead_code, reason = "the tests of mutants.rs use more of it")]
+mod schema;
+#[path = "mutants/scratch.rs"]
+#[allow(dead_code, reason = "the tests of mutants.rs use more of it")]
+mod scratch;
 #[path = "chaos/soak.rs"]
 mod soak;
 #[path = "chaos/steps.rs"]
@@ -114,16 +124,26 @@ fn attack(name: &'static str, parts: impl FnOnce(&mut Campaign)) {
 
 /// The same for other code under proof.
 fn attack_on(under_proof: &[&str], name: &'static str, parts: impl FnOnce(&mut Campaign)) {
+    let faults = faults_on(under_proof, name, parts);
+    assert!(faults.is_empty(), "{faults:#?}");
+}
+
+/// Runs what is due, and returns the faults.
+fn faults_on(
+    under_proof: &[&str],
+    name: &'static str,
+    parts: impl FnOnce(&mut Campaign),
+) -> Vec<String> {
     let named = std::env::var("PAUSEBED_CHAOS").ok();
     let only = named.as_deref().map(|named| named.split_once('/').expect("CAMPAIGN/PART"));
     if only.is_some_and(|(campaign, _)| campaign != name) {
-        return;
+        return Vec::new();
     }
     let only = only.map(|(_, part)| part.to_owned());
     let ledger = Ledger::kept(&format!("chaos-{name}"), under_proof);
     let mut campaign = Campaign { name, ledger, only, faults: Vec::new() };
     parts(&mut campaign);
-    assert!(campaign.faults.is_empty(), "{:#?}", campaign.faults);
+    campaign.faults
 }
 
 /// Every frame of the lab "one" is accounted for.
@@ -218,6 +238,12 @@ fn chaos_proofs_by_all_cases_hold() {
         "emulation/daemon/src/orders.rs",
     ];
     attack_on(&counted, "proofs", proofs::proofs);
+}
+
+#[test]
+#[ignore = "slow: a build, and half an hour"]
+fn chaos_counters_that_do_not_count_are_found() {
+    counters::counters();
 }
 
 #[test]

@@ -39,6 +39,23 @@ fn latency_buckets_are_contiguous_and_hold_their_floor() {
 }
 
 #[test]
+fn tables_histograms_and_spans_add_up() {
+    let (mut drops, mut more) = (Drops::default(), Drops::default());
+    drops.count(DropReason::Mtu);
+    more.add(DropReason::Mtu, 2);
+    more.count(DropReason::Vcrc);
+    drops.merge(&more);
+    let counts = [DropReason::Mtu, DropReason::Vcrc].map(|reason| drops.get(reason));
+    assert_eq!((counts, drops.total()), ([3, 1], 4));
+    let mut latency = LatencyReading::default();
+    (0..2).for_each(|_| latency.count(Duration::from_ns(3)));
+    assert_eq!((latency.buckets, latency.sum_ns), (vec![0, 0, 0, 2], 6));
+    let mut span = Span::steady(5, 10);
+    span.absorb(&Span::steady(1, 10));
+    assert_eq!(span, Span { min: 1, max: 5, integral: 60 });
+}
+
+#[test]
 fn reasons_have_distinct_names_in_table_order() {
     let names: std::collections::BTreeSet<_> =
         DropReason::ALL.iter().map(|reason| reason.name()).collect();

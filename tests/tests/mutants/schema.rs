@@ -10,6 +10,11 @@ use std::ops::Range;
 /// What stands before the body of a mutant.
 const MARK: &str = "/*mutant ";
 
+/// The mark of a mutant.
+pub fn mark(number: usize) -> String {
+    format!("{MARK}{number}*/ ")
+}
+
 /// What may stand before `fn`.
 const WORDS: [&str; 7] = ["pub", "super", "crate", "const", "async", "unsafe", ""];
 
@@ -73,7 +78,7 @@ pub fn insert(text: &str, mutants: &[(usize, &Drawn)]) -> (String, Vec<usize>) {
         let mutated =
             [&text[body.start..place.start], &mutant.is, &text[place.end..body.end]].concat();
         let (_, before) = bodies.entry(body.start).or_insert((body.end, String::new()));
-        *before += &format!("{MARK}{number}*/ if FAULT({number}) {{ {mutated} }} else ");
+        *before += &format!("{}if FAULT({number}) {{ {mutated} }} else ", mark(*number));
     }
     let mut whole = text.to_owned();
     for (start, (end, before)) in bodies.into_iter().rev() {

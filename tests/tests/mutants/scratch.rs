@@ -131,22 +131,39 @@ impl Scratch {
         mutants: &[Drawn],
         mut unbuildable: BTreeMap<usize, String>,
     ) -> Built {
-        loop {
-            let mut alone = Vec::new();
-            for (file, mutants) in by_file(mutants) {
-                let mut wanted = mutants;
+        let mut alone = Vec::new();
+        let write = |unbuildable: &BTreeMap<usize, String>| {
+            alone.clear();
+            for (file, mut wanted) in by_file(mutants) {
                 wanted.retain(|(number, _)| !unbuildable.contains_key(number));
-                let (text, left_out) = schema::insert(&Scratch::original(file), &wanted);
-                self.write(file, &with_switches(&text));
-                alone.extend(left_out);
+                self.write_switched(file, |text| {
+                    let (text, left_out) = schema::insert(text, &wanted);
+                    alone.extend(left_out);
+                    text
+                });
             }
-            let said = match self.build("topo", "pausebed") {
-                Ok(program) => return Built { program, unbuildable, alone },
+        };
+        let program =
+            self.build_without(&mut unbuildable, write, || self.build("topo", "pausebed"));
+        Built { program, unbuildable, alone }
+    }
+
+    /// Builds until the compiler blames no mutant: `write` writes all but those that are `unbuildable`.
+    pub fn build_without<T>(
+        &self,
+        unbuildable: &mut BTreeMap<usize, String>,
+        mut write: impl FnMut(&BTreeMap<usize, String>),
+        build: impl Fn() -> Result<T, String>,
+    ) -> T {
+        loop {
+            write(unbuildable);
+            let said = match build() {
+                Ok(built) => return built,
                 Err(said) => said,
             };
             let text_of = |file: &str| fs::read_to_string(self.tree.join(file)).unwrap_or_default();
             let blamed = schema::blamed(&said, text_of);
-            assert!(!blamed.is_empty(), "{said}");
+            assert!(blamed.keys().any(|number| !unbuildable.contains_key(number)), "{said}");
             unbuildable.extend(blamed);
         }
     }
@@ -168,22 +185,31 @@ impl Scratch {
         })
     }
 
+    /// Writes a file as `insert` changes it, with switches for `FAULT(name)`.
+    pub fn write_switched(&self, file: &str, insert: impl FnOnce(&str) -> String) {
+        self.write(file, &with_switches(&insert(&Scratch::original(file))));
+    }
+
     /// Writes what differs, so that unchanged files keep their times.
     fn write(&self, file: &str, text: &str) {
         write_changed(&self.tree.join(file), text.as_bytes());
     }
 
-    /// Builds a program at low priority.
-    fn build(&self, package: &str, program: &str) -> Result<PathBuf, String> {
+    /// Builds a program.
+    pub fn build(&self, package: &str, program: &str) -> Result<PathBuf, String> {
+        self.cargo(&["build", "-p", package, "--bin", program])?;
+        Ok(self.out.join("quick").join(program))
+    }
+
+    /// What Cargo prints. It builds at low priority.
+    pub fn cargo(&self, words: &[&str]) -> Result<String, String> {
         let mut command = Command::new("nice");
-        command.args(["-n", "10", "cargo", "build", "--profile", "quick", "--offline", "--quiet"]);
-        command.args(["-p", package, "--bin", program]).current_dir(&self.tree);
+        command.args(["-n", "10", "cargo"]).args(words).current_dir(&self.tree);
+        command.args(["--profile", "quick", "--offline", "--quiet"]);
         command.env("CARGO_TARGET_DIR", &self.out);
         let output = command.output().map_err(|error| format!("cargo: {error}"))?;
-        match output.status.success() {
-            true => Ok(self.out.join("quick").join(program)),
-            false => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
-        }
+        let text = |octets: Vec<u8>| String::from_utf8_lossy(&octets).into_owned();
+        if output.status.success() { Ok(text(output.stdout)) } else { Err(text(output.stderr)) }
     }
 }
 

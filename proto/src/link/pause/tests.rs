@@ -110,6 +110,27 @@ fn without_pause_mode_no_pause_is_sent_or_obeyed() {
 }
 
 #[test]
+fn what_is_sent_and_ended_by_an_outage_is_counted_by_its_kind() {
+    let counted = |mode| {
+        let mut flow = flow(&PauseConfig { mode, ..Default::default() });
+        flow.demand(1 << 3, ns(0));
+        flow.poll_control(ns(0));
+        flow.forget(ns(2000));
+        flow.poll_control(ns(2000));
+        let mut named = Vec::new();
+        flow.read(ns(3000), &mut named);
+        named.into_iter().map(|(name, total)| format!("{name} {total}")).collect::<Vec<_>>()
+    };
+    let of = |stem: &str| ["", "_duration", "_transition"].map(|end| format!("{stem}_pause{end}"));
+    let due = |[frames, time, ends]: [String; 3]| {
+        [format!("{frames} 2"), format!("{time} 3"), format!("{ends} 1")].to_vec()
+    };
+    assert_eq!(counted(PauseMode::Global), due(of("tx_global")));
+    let of_priority = due(of("tx_prio3"));
+    assert_eq!(counted(PauseMode::Pfc), [vec!["tx_pfc 2".to_owned()], of_priority].concat());
+}
+
+#[test]
 fn an_outage_clears_announced_pauses_and_standing_requests_are_announced_again() {
     let mut flow = flow(&PauseConfig::default());
     flow.on_pfc(&xoff(9), ns(0));

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::routing::RoutingPolicy;
+use crate::routing::forwarding_table::ForwardingTable;
 use crate::routing::oblivious::ecmp;
 use proto::frame::{FrameHeaders, FrameKind};
 use proto::units::Duration;
@@ -177,4 +178,16 @@ fn groups_are_flooded_but_not_those_of_the_link_alone_and_no_more_than_allowed()
     assert!(send(&mut table, 1, &everybody, 9).is_ok(), "each port has its own allowance");
     assert!(send(&mut table, 0, &everybody, 10).is_ok());
     assert!(send(&mut table, 0, &frame(RESERVED + 16, mac(1), 0), 20).is_ok());
+}
+
+#[test]
+fn a_packet_of_the_other_technology_has_no_route() {
+    let octets = frame(mac(1), mac(2), 9);
+    let (ethernet, now) = (headers(&octets), Instant::ZERO);
+    let packet = |headers| RoutedPacket { input: port(0), headers, octets: &octets, now };
+    let nowhere = Lookup::NoRoute(DropReason::NoRoute);
+    assert_eq!(ForwardingTable::default().find(packet(&ethernet)), nowhere);
+    let infiniband = FrameHeaders { source: Address::Lid(Lid::new(2)), ..ethernet };
+    let malformed = Lookup::NoRoute(DropReason::Malformed);
+    assert_eq!(table().find(packet(&infiniband)), malformed);
 }

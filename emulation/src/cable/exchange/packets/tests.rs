@@ -78,11 +78,16 @@ impl Bench {
 impl Bench {
     /// Sends a frame with this last octet from the port.
     fn send(&mut self, octets: usize, last: u8) {
+        self.send_as(octets, last, Integrity::Unchecked);
+    }
+
+    fn send_as(&mut self, octets: usize, last: u8, integrity: Integrity) {
         let mut frame = vec![0; octets];
         frame[..6].fill(0xff);
         frame[12..14].copy_from_slice(&[0x88, 0xb6]);
         frame[octets - 1] = last;
         let frame = Frame::unchecked(FrameKind::Ethernet, frame[..].into());
+        let frame = Frame { integrity, ..frame };
         let port = PortNumber::from_index(0);
         let line = *self.lines.outgoing(0, port).expect("the port is attached");
         self.exchange.send(&line, frame, Instant::ZERO);
@@ -240,6 +245,10 @@ fn frames_above_the_mtu_of_the_interface_are_counted() {
         let Some(mut bench) = Bench::new(has_rings) else { return };
         bench.idle_turns();
         bench.namespaces[0].interfaces.set_mtu("near", 1_500).expect("it is there");
+        // The port has not heard of it yet, so the kernel refuses the frame.
+        let refused = u64::from(!has_rings);
+        (0..refused).for_each(|_| bench.send(9_014, 0));
+        bench.send_as(64, 0, Integrity::Aborted);
         let mtu = proto::units::Bytes::new(1_500);
         assert_eq!(bench.event(), EventKind::InterfaceMtu { mtu });
         bench.send(1_514, 1);
@@ -250,7 +259,10 @@ fn frames_above_the_mtu_of_the_interface_are_counted() {
         bench.send(9_014, 4);
         assert_eq!(bench.arrived(), [1, 4], "rings {has_rings}");
         let OutsideTally { sent, too_long, unsent, .. } = bench.outside();
-        assert_eq!((sent.total(), too_long.total(), unsent.total()), (2, 2, 0));
+        assert_eq!((sent.total(), too_long.total(), unsent.total()), (2, 2, 1 + refused));
+        let SendCounts { datagrams, errors, unsent, .. } =
+            bench.exchange.report(&bench.lines).sending;
+        assert_eq!((datagrams, errors, unsent), (2, refused, 1 + refused), "rings {has_rings}");
     }
 }
 
@@ -364,6 +376,7 @@ mod peers {
         pause_ns(100_000_000);
         cable.exchange.flush();
         assert_eq!(cable.event(), None);
+        assert!(cable.outside().unsent.total() > 0, "the kernel holds fewer");
         let (mut room, mut next) = ([0; 100], 0);
         while cable.exchange.waiting() || next < 1_000 {
             cable.exchange.flush();

@@ -44,17 +44,23 @@ fn the_share_of_marks_follows_the_curve_and_jumps_to_one_above_kmax() {
     const BINS: u64 = 20;
     const FRAMES: u64 = 20_000;
     let mut red = red("kmin = \"500 KB\"\nkmax = \"2000 KB\"\npmax = 0.05");
+    let mut all = 0;
     let statistic: f64 = (1..=BINS)
         .map(|bin| {
             let above = 1_500 * KB * bin / BINS;
             let chance = 0.05 * above as f64 / (1_500 * KB) as f64;
-            let found = marked(&mut red, 500 * KB + above, FRAMES) as f64;
+            let found = marked(&mut red, 500 * KB + above, FRAMES);
+            all += found;
             let expected = chance * FRAMES as f64;
-            (found - expected).powi(2) / (expected * (1.0 - chance))
+            (found as f64 - expected).powi(2) / (expected * (1.0 - chance))
         })
         .sum();
     assert!(statistic < 45.3, "χ² is {statistic:.1} with {BINS} degrees of freedom");
     assert_eq!(marked(&mut red, 2_000 * KB + 1, FRAMES), FRAMES);
+    let mut named = Vec::new();
+    red.read("", &mut named);
+    let totals: Vec<u64> = named.into_iter().map(|(_, total)| total).collect();
+    assert_eq!(totals, [BINS * FRAMES, all, FRAMES, FRAMES], "what was judged and marked");
 }
 
 /// ROCE-04 and ROCE-06: who is markable.
