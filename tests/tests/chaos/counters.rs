@@ -212,6 +212,10 @@ fn by_file(mutants: &[Mutant]) -> BTreeMap<&str, Vec<(usize, &Mutant)>> {
 
 pub fn counters() {
     let (mutants, _) = increments::all();
+    let folders = FOLDERS.map(|(folder, _)| folder);
+    faults_on(&folders, "counters", |campaign| {
+        campaign.part(page::MUTANTS, || format!("{} in the product", mutants.len()));
+    });
     let built = LazyLock::new(|| Built::new(&mutants));
     let queue = Mutex::new(by_file(&mutants).into_iter());
     let next = || queue.lock().expect("no thread panics here").next();

@@ -252,7 +252,10 @@ fn all_proofs(text: &str) -> String {
     proofs::PROOFS.iter().chain([&proofs::ORDERS]).map(row).collect()
 }
 
-/// Mutants that were killed, all, and those that unit tests of the crate, cases and other tests killed.
+/// The part of the ledger of counters that says how many mutants there are.
+pub const MUTANTS: &str = "mutants";
+
+/// Mutants that were killed, all that were judged, and those that unit tests of the crate, cases and other tests killed.
 pub fn killed(text: &str) -> [u64; 5] {
     let reached = Reached::of(text);
     let results = || reached.last.values().map(|line| line.result.as_str());
@@ -263,14 +266,16 @@ pub fn killed(text: &str) -> [u64; 5] {
 fn counters(text: &str) -> String {
     let [killed, total, units, cases, others] = killed(text);
     let tenths = killed * 1000 / total.max(1);
+    let reached = Reached::of(text);
+    let all = reached.last.get(MUTANTS).map_or(0, |line| count(&line.result));
     let now = format!(
-        "{killed} of {total} ({}.{} %): {units} by unit tests of the crate, {cases} by conformance cases, {others} by other tests; {} statements that grow are exempt as no counters",
+        "{killed} of {total} judged ({}.{} %), of {all} there are: {units} by unit tests of the crate, {cases} by conformance cases, {others} by other tests; {} statements that grow are exempt as no counters",
         tenths / 10,
         tenths % 10,
         increments::all().1
     );
     let attack = "mutation: each increment of a counter deleted, each drop reason exchanged for the next one (tests/tests/mutants/increments.rs)";
-    Reached::of(text).row(attack, "98 % found", &now, "chaos_counters")
+    reached.row(attack, "98 % found", &now, "chaos_counters")
 }
 
 /// The classes of faults that cost most and least, by kind of port.
