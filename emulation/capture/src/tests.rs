@@ -7,6 +7,7 @@ use emulation::observer::Passage;
 use emulation::wiring::{LinkWiring, NodeKind, NodeWiring};
 use proto::events::Direction;
 use proto::units::Duration;
+use std::sync::atomic::Ordering;
 
 fn end(node: usize, port: usize) -> End {
     End { node, port: PortNumber::from_index(port) }
@@ -188,9 +189,12 @@ fn a_full_disk_leaves_a_readable_file_and_every_frame_in_it_or_counted() {
                 capture.frame(&data, &passage(n));
                 capture.frame(&frame(FrameKind::InfinibandLink, &[1; 6]), &passage(n));
             }
+            let tally = capture.tally();
             let statistics = capture.finish(Instant::from_ps(2_000));
             assert!(statistics.error.is_some(), "{statistics:?}");
             assert_eq!((statistics.seen(), statistics.is_whole()), (200, false));
+            let shown = [&tally.seen, &tally.dropped].map(|count| count.load(Ordering::Relaxed));
+            assert_eq!(shown, [200, statistics.dropped()], "what another thread sees");
             let octets = std::fs::read(file).expect("the file");
             assert_eq!(statistics.bytes, octets.len() as u64);
             let ends = pcapng::blocks(&octets).last().map_or(0, |block| block.end);

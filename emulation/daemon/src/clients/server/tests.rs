@@ -164,7 +164,8 @@ fn an_answer_goes_to_the_client_that_waits_for_it_and_to_no_other() {
     assert_eq!(read.datagram.get(&TRANSACTION) as u32, 1);
     rig.server.receive(0, &one);
     assert_eq!(rig.read(first).len(), 1);
-    assert_eq!((rig.tally.read().unasked, rig.tally.read().delivered), (2, 2));
+    let counts = rig.tally.read();
+    assert_eq!((counts.sent, counts.unasked, counts.delivered), (2, 2, 2));
     // A client that has gone leaves nothing behind.
     rig.write(first, 5, &asked, 0);
     let (_, message) = rig.sent().expect("an order");
@@ -261,6 +262,7 @@ fn one_manager_at_a_place_gets_what_is_for_managers() {
     let message = message_of(&asked, 9, 0);
     rig.server.receive(0, &message);
     assert_eq!((rig.read(first), rig.read(second)), (vec![], vec![]));
+    assert_eq!(rig.tally.read().unasked, 1);
     let mut claim = request(kind::SET_MANAGER);
     claim.data[0] = 1;
     rig.server.control(&claim.emit(), &sender("b:ctl6".to_owned()), 0);
@@ -306,6 +308,12 @@ fn an_answer_of_subnet_administration_keeps_its_length_over_the_fabric() {
     rig.server.receive(0, &acknowledgement);
     rig.server.timeout(10_000);
     assert_eq!((rig.sent(), rig.read(manager)), (None, vec![]));
+    let unasked = rig.tally.read().unasked;
+    rig.server.receive(0, &acknowledgement);
+    let mut nonsense = segment;
+    nonsense.octets[25] = 9;
+    rig.server.receive(3, &nonsense);
+    assert_eq!(rig.tally.read().unasked, unasked + 2);
 }
 
 #[test]
@@ -323,6 +331,14 @@ fn floods_and_violations_are_bounded_and_counted() {
     }
     assert_eq!((sent, rig.read(slot).len()), (WAITING_MAX, WAITING_MAX.min(BACKLOG_MAX)));
     rig.server.receive(0, &answered(&last.expect("some were sent")));
+    // Answers for a client that reads none.
+    let overrun = rig.tally.read().overrun;
+    for transaction in 0..BACKLOG_MAX as u64 + 3 {
+        rig.write(slot, 5, &get(SUBNET_LID_ROUTED, 0x11, transaction), 0);
+        let (_, message) = rig.sent().expect("an order");
+        rig.server.receive(0, &answered(&message));
+    }
+    assert_eq!((rig.tally.read().overrun - overrun, rig.read(slot).len()), (3, BACKLOG_MAX));
     let good = get(SUBNET_LID_ROUTED, 0x11, 1).emit();
     let own = sender("b:in5".to_owned());
     rig.server.data(slot, &good[1..], &own, 0);
