@@ -12,6 +12,9 @@ use std::process::Command;
 /// The result of a part in which a fault was found begins with this word. Such a part stays due.
 pub const FOUND: &str = "FOUND";
 
+/// The unit tests of a file begin here and are its end.
+const UNIT_TESTS: &[u8] = b"#[cfg(test)]\nmod tests {";
+
 /// A part of a campaign that was run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
@@ -124,7 +127,16 @@ fn commit() -> String {
     })
 }
 
-/// A hash (64-bit FNV-1a) of names and octets of all files below these paths of the repository.
+/// Without its unit tests: a test that is added or changed makes no part due again.
+fn product(name: &str, octets: Vec<u8>) -> Option<Vec<u8>> {
+    let is_test = name.ends_with("/tests.rs") || name.contains("/tests/");
+    let begin = octets.windows(UNIT_TESTS.len()).position(|window| window == UNIT_TESTS);
+    let mut octets = octets;
+    octets.truncate(begin.unwrap_or(octets.len()));
+    (!is_test).then_some(octets)
+}
+
+/// A hash (64-bit FNV-1a) of names and octets of all files below these paths of the repository, without unit tests.
 fn hash(under_proof: &[&str]) -> String {
     let mut files = Vec::new();
     let mut rest: Vec<PathBuf> = under_proof.iter().map(|path| root().join(path)).collect();
@@ -141,6 +153,7 @@ fn hash(under_proof: &[&str]) -> String {
     for file in files {
         let octets = fs::read(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
         let name = file.strip_prefix(root()).expect("it is below the root").display().to_string();
+        let Some(octets) = product(&name, octets) else { continue };
         for octet in name.bytes().chain(octets) {
             hash = (hash ^ u64::from(octet)).wrapping_mul(0x100_0000_01b3);
         }
@@ -176,5 +189,13 @@ mod tests {
         assert_eq!(one, hash(&["tests/src/ledger.rs"]));
         assert_ne!(one, hash(&["tests/src"]));
         assert_ne!(one, hash(&["tests/src/lib.rs"]));
+    }
+
+    #[test]
+    fn unit_tests_are_not_under_proof() {
+        let text = b"fn f() {}\n#[cfg(test)]\nmod tests {}".to_vec();
+        assert_eq!(product("a/src/a.rs", text.clone()), Some(b"fn f() {}\n".to_vec()));
+        assert_eq!(product("a/src/a/tests.rs", text.clone()), None);
+        assert_eq!(product("a/src/tests/b.rs", text), None);
     }
 }
