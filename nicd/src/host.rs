@@ -43,7 +43,7 @@ use connection::table::Connections;
 use counters::HostCounters;
 use datagram::DatagramPair;
 use endpoint::{Endpoint, Program};
-use frames::{Local, Packet, Peer};
+use frames::{Local, Packet, Peer, TrafficClass};
 use memory::Memory;
 use neighbour::{Neighbours, Resolution};
 use proto::counters::DropReason;
@@ -276,7 +276,10 @@ impl HostStack {
                     from: qp1,
                     bth: Bth::new(Opcode::UD_SEND_ONLY, qp1, self.management_psn),
                     extended: ExtendedHeaders { deth: Some(deth), ..ExtendedHeaders::NONE },
-                    ecn: Ecn::NotCapable,
+                    traffic_class: TrafficClass {
+                        ecn: Ecn::NotCapable,
+                        ..self.local.traffic_class()
+                    },
                 };
                 let peer = Peer { mac, ip: to };
                 let frame = self.local.roce(&mut self.pool, &peer, &packet, datagram);

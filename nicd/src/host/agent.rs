@@ -8,6 +8,7 @@ mod pairs;
 mod posting;
 
 use super::HostStack;
+use super::frames::TrafficClass;
 use super::memory::Memory;
 use completions::CompletionQueue;
 use pairs::Pair;
@@ -39,7 +40,7 @@ enum Object {
     Memory(Registered),
     Cq(CompletionQueue),
     Qp(Box<Pair>),
-    Ah(IpAddr),
+    Ah(IpAddr, TrafficClass),
 }
 
 /// A registered memory region.
@@ -99,9 +100,9 @@ impl Agent {
         })
     }
 
-    fn receiver(&mut self, handle: Handle) -> Result<IpAddr, Refusal> {
+    fn receiver(&mut self, handle: Handle) -> Result<(IpAddr, TrafficClass), Refusal> {
         self.objects.find(handle, "address handle", |object| match object {
-            Object::Ah(ip) => Some(*ip),
+            Object::Ah(ip, traffic_class) => Some((*ip, *traffic_class)),
             _ => None,
         })
     }
@@ -183,10 +184,10 @@ impl HostStack {
             }
             Call::CreateAh { pd, address } => {
                 agent.domain(*pd)?;
-                let ip = self.peer(address)?;
+                let (ip, traffic_class) = self.peer(address)?;
                 self.neighbours.resolve(ip, now);
                 self.flush_unresolved(now);
-                Ok(object(self.agent.objects.add(Object::Ah(ip), &[*pd])))
+                Ok(object(self.agent.objects.add(Object::Ah(ip, traffic_class), &[*pd])))
             }
             Call::Destroy { object } => self.destroy(*object).map(|()| Answer::Done),
             Call::Poll { cq, count, .. } => agent.queue(*cq)?.take(*count).map(Answer::Completions),
@@ -204,13 +205,24 @@ impl HostStack {
         Answer::Port(Port { is_active, active_mtu: mtu, max_mtu: mtu, gids, message_max })
     }
 
-    /// The IP address of a GID; it must be that of another host.
-    fn peer(&self, address: &AddressVector) -> Result<IpAddr, Refusal> {
+    /// The IP address of a GID, which must be that of another host, and the traffic class of packets to it. Class 0
+    /// is the adapter's own. The priority of another must be that of the host, whose frames leave in one lane.
+    fn peer(&self, address: &AddressVector) -> Result<(IpAddr, TrafficClass), Refusal> {
         let ip = address.gid.to_canonical();
-        if super::neighbour::is_unicast(ip) && !self.local.has(ip) {
-            return Ok(ip);
+        if !super::neighbour::is_unicast(ip) || self.local.has(ip) {
+            return Err(Refusal::invalid(format!("{ip} is not the address of another host")));
         }
-        Err(Refusal::invalid(format!("{ip} is not the address of another host")))
+        if address.traffic_class == 0 {
+            return Ok((ip, self.local.traffic_class()));
+        }
+        let traffic_class = TrafficClass::from_octet(address.traffic_class);
+        let (dscp, lane) = (traffic_class.dscp, self.format.lane_of(traffic_class.dscp));
+        if lane != self.lane {
+            let (dscp, lane, own) = (dscp.get(), lane.get(), self.lane.get());
+            let text = format!("DSCP {dscp} has priority {lane}, and the host sends in {own}");
+            return Err(Refusal::unsupported(text));
+        }
+        Ok((ip, traffic_class))
     }
 
     fn register(&mut self, pd: Handle, length: u64, access: Access) -> Result<Answer, Refusal> {
@@ -239,7 +251,7 @@ impl HostStack {
                 self.agent.registered -= memory.length;
             }
             Some(Object::Qp(pair)) => self.end_pair(pair.number),
-            Some(Object::Device | Object::Cq(_) | Object::Ah(_)) | None => {}
+            Some(Object::Device | Object::Cq(_) | Object::Ah(..)) | None => {}
         }
         Ok(())
     }

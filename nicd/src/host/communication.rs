@@ -250,6 +250,7 @@ impl HostStack {
             number,
             remote: request.head.queue_pair,
             peer: *peer,
+            traffic_class: self.local.traffic_class(),
             mtu,
             starting_psn: request.head.starting_psn,
             expected,

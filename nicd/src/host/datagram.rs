@@ -1,11 +1,11 @@
 //! Datagram queue pairs of the agent. Source: IBTA Vol 1, 9.8.3.
 
-use crate::host::frames::{Packet, Peer};
+use crate::host::frames::{Packet, Peer, TrafficClass};
 use crate::host::memory::Memory;
 use crate::host::neighbour::Neighbours;
 use crate::host::receives::Receive;
 use proto::counters::DropReason;
-use proto::ids::{Ecn, MacAddress, Psn, QueuePairNumber};
+use proto::ids::{MacAddress, Psn, QueuePairNumber};
 use proto::wire::infiniband::opcode::Operation;
 use proto::wire::infiniband::opcode::Transport as Service;
 use proto::wire::infiniband::{Bth, Deth, ExtendedHeaders, ImmDt, Opcode, Transport};
@@ -23,6 +23,8 @@ pub struct Datagram {
     pub to: IpAddr,
     /// Its MAC address, once it is known.
     pub mac: Option<MacAddress>,
+    /// Traffic class.
+    pub traffic_class: TrafficClass,
     /// Its queue pair.
     pub number: QueuePairNumber,
     /// Its Q_Key.
@@ -98,7 +100,8 @@ impl DatagramPair {
             immdt: datagram.immediate.map(|data| ImmDt { data }),
             ..ExtendedHeaders::NONE
         };
-        let packet = Packet { from: self.number, bth, extended, ecn: Ecn::Capable0 };
+        let traffic_class = datagram.traffic_class;
+        let packet = Packet { from: self.number, bth, extended, traffic_class };
         Some((peer, packet, datagram))
     }
 

@@ -34,6 +34,22 @@ pub struct Peer {
     pub ip: IpAddr,
 }
 
+/// DSCP and ECN field, as the traffic class of IPv6 and the octet of IPv4 have them. Source: RFC 2474, RFC 3168.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TrafficClass {
+    /// DSCP.
+    pub dscp: Dscp,
+    /// ECN.
+    pub ecn: Ecn,
+}
+
+impl TrafficClass {
+    /// The fields of an octet.
+    pub fn from_octet(octet: u8) -> TrafficClass {
+        TrafficClass { dscp: Dscp::truncate(octet >> 2), ecn: Ecn::from_bits(octet) }
+    }
+}
+
 /// A transport packet to send.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet {
@@ -43,11 +59,16 @@ pub struct Packet {
     pub bth: Bth,
     /// The extended headers of its opcode.
     pub extended: ExtendedHeaders,
-    /// ECT on data, not ECN-capable on the rest.
-    pub ecn: Ecn,
+    /// Traffic class.
+    pub traffic_class: TrafficClass,
 }
 
 impl Local {
+    /// The traffic class of queue pairs that ask for none.
+    pub fn traffic_class(&self) -> TrafficClass {
+        TrafficClass { dscp: self.dscp, ecn: Ecn::Capable0 }
+    }
+
     /// Whether `address` belongs to this NIC.
     pub fn has(&self, address: IpAddr) -> bool {
         match address {
@@ -125,9 +146,9 @@ impl Local {
         packet: &Packet,
         payload: &[u8],
     ) -> Frame {
-        let Packet { from, bth, extended, ecn } = *packet;
+        let Packet { from, bth, extended, traffic_class } = *packet;
+        let TrafficClass { dscp, ecn } = traffic_class;
         let udp = Udp::roce(crate::wire::roce::source_port(from, bth.destination));
-        let dscp = self.dscp;
         let network = match peer.ip {
             IpAddr::V4(destination) => {
                 let ip = Ipv4 { dscp, ecn, source: self.ipv4, destination, ..Ipv4::default() };

@@ -1,13 +1,13 @@
 //! A queue pair of the host stack: responder and requester of one connection, with negotiated numbers.
 
-use crate::host::frames::{Packet, Peer};
+use crate::host::frames::{Packet, Peer, TrafficClass};
 use crate::host::memory::Memory;
 use crate::host::receives::{Behaviour, Receives};
 use crate::host::requester::{Depth, Patience, Requester};
 use crate::host::responder::{Delivery, Responder};
 use crate::host::work::Work;
 use proto::counters::DropReason;
-use proto::ids::{Ecn, Psn, QueuePairNumber};
+use proto::ids::{Psn, QueuePairNumber};
 use proto::units::Instant;
 use proto::wire::infiniband::opcode::{Operation, Transport as Service};
 use proto::wire::infiniband::{Bth, Transport};
@@ -21,6 +21,8 @@ pub struct Agreement {
     pub remote: QueuePairNumber,
     /// The peer.
     pub peer: Peer,
+    /// The traffic class of packets to it.
+    pub traffic_class: TrafficClass,
     /// Path MTU in octets.
     pub mtu: u32,
     /// The first PSN sent here.
@@ -114,13 +116,16 @@ impl QueuePair {
         memory: &'a Memory,
         now: Instant,
     ) -> Option<(Packet, &'a [u8])> {
-        let Agreement { number, remote, .. } = self.agreement;
-        let packet = |bth, extended, ecn| Packet { from: number, bth, extended, ecn };
+        let Agreement { number, remote, traffic_class, .. } = self.agreement;
+        let packet = |bth, extended| {
+            // No alternate path is ever loaded, so the path state is Migrated. Source: IBTA Vol 1, 17.2.8.
+            let bth = Bth { destination: remote, migration_request: true, ..bth };
+            Packet { from: number, bth, extended, traffic_class }
+        };
         if let Some((bth, extended, place)) = self.responder.next_response() {
-            let bth = Bth { destination: remote, ..bth };
-            return Some((packet(bth, extended, Ecn::Capable0), memory.read(&place)));
+            return Some((packet(bth, extended), memory.read(&place)));
         }
         let (bth, extended, place) = self.requester.next_request(remote, now)?;
-        Some((packet(bth, extended, Ecn::Capable0), self.requester.payload(place)))
+        Some((packet(bth, extended), self.requester.payload(place)))
     }
 }

@@ -354,6 +354,9 @@ impl Responder {
     ) -> Result<Delivery, Refusal> {
         let opcode = (DropReason::Opcode, NakCode::InvalidRequest);
         let atomic = packet.extended.atomic_eth.filter(|_| self.partial.is_none()).ok_or(opcode)?;
+        if !atomic.virtual_address.is_multiple_of(8) {
+            return Err((DropReason::Key, NakCode::InvalidRequest));
+        }
         if !self.access.atomic {
             return Err((DropReason::Key, NakCode::RemoteAccess));
         }

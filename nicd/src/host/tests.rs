@@ -1,6 +1,6 @@
 //! A NIC with a host and a peer that is driven by hand.
 
-use super::frames::{Local, Packet, Peer};
+use super::frames::{Local, Packet, Peer, TrafficClass};
 use super::*;
 use crate::config::{HostConfig, RoceVersion, ServeConfig, ServiceKind};
 use crate::nic::Nic;
@@ -8,7 +8,7 @@ use crate::nic::tests::cable::{config, on_ethernet, us};
 use proptest::prelude::*;
 use proto::counters::DeviceReading;
 use proto::device::{Device, Instrumented};
-use proto::ids::{Lid, PortNumber};
+use proto::ids::{Dscp, Lid, PortNumber};
 use proto::wire::infiniband::connection::messages::RequestHead;
 use proto::wire::infiniband::connection::{
     Disconnect, IpAddressing, Message, Path, Ready, Reply, Request,
@@ -18,6 +18,9 @@ use proto::wire::internet::{ArpOperation, Ipv4, Ipv6, icmp};
 use std::net::Ipv6Addr;
 
 mod verbs;
+
+/// The traffic class of the peer's data.
+const DATA: TrafficClass = TrafficClass { dscp: Dscp::truncate(0), ecn: Ecn::Capable0 };
 
 /// The NIC with number 1, and the host with number 200 at the other end of its cable.
 struct Bench {
@@ -35,7 +38,7 @@ fn local(number: u16) -> Local {
         mac: plan::mac(number),
         ipv4: plan::ipv4(number),
         ipv6: plan::ipv6(number),
-        dscp: proto::ids::Dscp::truncate(0),
+        dscp: DATA.dscp,
         tag: None,
     }
 }
@@ -98,7 +101,7 @@ impl Bench {
             from: qp1,
             bth: Bth::new(Opcode::UD_SEND_ONLY, qp1, Psn::default()),
             extended: ExtendedHeaders { deth: Some(deth), ..ExtendedHeaders::NONE },
-            ecn: Ecn::NotCapable,
+            traffic_class: TrafficClass::from_octet(0),
         };
         let answers = self.roce(packet, &message.to_octets(7, private));
         messages(&answers)
@@ -300,7 +303,7 @@ proptest! {
         let rest = body.get(1..).unwrap_or_default();
         if let Ok(extended) = ExtendedHeaders::parse(set, rest, 0) && rest.len() >= set.octets() {
             let bth = Bth::new(opcode, QueuePairNumber::truncate(to), reply.starting_psn);
-            let packet = Packet { from: QueuePairNumber::truncate(0x99), bth, extended, ecn: Ecn::Capable0 };
+            let packet = Packet { from: QueuePairNumber::truncate(0x99), bth, extended, traffic_class: DATA };
             bench.roce(packet, &rest[set.octets()..]);
         }
     }

@@ -104,7 +104,7 @@ impl RoceFormat {
     }
 
     /// The lane of frames with this DSCP: the priority that the port itself would classify.
-    fn lane_of(&self, dscp: Dscp) -> VirtualLane {
+    pub(crate) fn lane_of(&self, dscp: Dscp) -> VirtualLane {
         let pcp = self.tag(dscp).map(|tag| tag.priority);
         VirtualLane::truncate(self.priorities.priority(pcp, Some(dscp)).get())
     }

@@ -181,7 +181,7 @@ impl HostStack {
         let mtu = connection::mtu(needed(wanted.path_mtu, "path_mtu")?);
         let mtu = mtu.filter(|mtu| *mtu <= self.mtu);
         let mtu = mtu.ok_or_else(|| Refusal::invalid("the path MTU is above that of the link"))?;
-        let ip = self.peer(&needed(wanted.address, "address")?)?;
+        let (ip, traffic_class) = self.peer(&needed(wanted.address, "address")?)?;
         let remote = QueuePairNumber::truncate(needed(wanted.destination, "destination")?);
         let expected = Psn::truncate(needed(wanted.receive_psn, "receive_psn")?);
         if wanted.responder_resources.is_some_and(|count| count > RESOURCES) {
@@ -198,6 +198,7 @@ impl HostStack {
             number: pair.number,
             remote,
             peer: Peer { mac, ip },
+            traffic_class,
             mtu,
             starting_psn: Psn::default(),
             expected,

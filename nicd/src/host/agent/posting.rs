@@ -85,7 +85,7 @@ impl HostStack {
     ) -> Result<(), Refusal> {
         let receiver =
             work.receiver.ok_or_else(|| Refusal::invalid("a datagram needs a receiver"))?;
-        let to = self.agent.receiver(receiver.ah)?;
+        let (to, traffic_class) = self.agent.receiver(receiver.ah)?;
         if work.operation != Operation::Send || work.places.length > self.mtu {
             return Err(Refusal::invalid("a datagram is a SEND not longer than the MTU"));
         }
@@ -101,6 +101,7 @@ impl HostStack {
                 id: id(work.id, k),
                 to,
                 mac,
+                traffic_class,
                 number: QueuePairNumber::truncate(receiver.number),
                 queue_key: receiver.qkey,
                 immediate: immediate(work, k),

@@ -3,6 +3,7 @@
 use crate::config::{HostConfig, NicConfig, RoceVersion};
 use crate::nic::tests::cable::{Impairment, Pair, Seen, config, on_ethernet};
 use proto::device::Control;
+use proto::ids::Ecn;
 use proto::units::Duration;
 use std::cell::RefCell;
 use std::io;
@@ -186,6 +187,39 @@ fn a_message_that_is_longer_than_the_window_needs_no_timeout() {
     a.client.post_send(a.qp, SendWork::new(2, Operation::Send, from), 1).expect("room");
     assert_eq!(a.poll(a.sends, 1, 8).expect("it is confirmed").len(), 1);
     assert!(pair.borrow().now < crate::nic::tests::cable::us(20_000), "{:?}", pair.borrow().now);
+}
+
+#[test]
+fn packets_have_the_traffic_class_of_their_address_vector() {
+    // DSCP and ECN that are asked for, and those that leave: zero asks for the adapter's own.
+    for (asked, dscp, ecn) in
+        [(0, 24, Ecn::Capable0), (26 << 2 | 1, 26, Ecn::Capable1), (28 << 2, 28, Ecn::NotCapable)]
+    {
+        let seen = Rc::new(RefCell::new(Vec::new()));
+        let marks = Rc::clone(&seen);
+        let pair = pair(move |frame| {
+            let is_ipv4 = frame.octets[12..14] == [8, 0];
+            marks.borrow_mut().extend(is_ipv4.then(|| frame.octets[15]));
+            Impairment::Pass
+        });
+        let plan = Plan { verb: Verb::Read, messages: 4, length: 64, first: 0 };
+        let mut connected = ends(&pair, (Service::Rc, true), memory_for(plan.length));
+        let [a, b] = &mut connected;
+        connect(a, b, &Terms { traffic_class: asked, ..Terms::default() }).expect("both agree");
+        stream::run(&plan, a, b).unwrap_or_else(|Fault(why)| panic!("{why}"));
+        let seen = std::mem::take(&mut *seen.borrow_mut());
+        assert!(seen.len() >= 8, "four requests, four responses: {seen:?}");
+        let all = |octet: &u8| (octet >> 2, Ecn::from_bits(*octet)) == (dscp, ecn);
+        assert!(seen.iter().all(all), "{asked:02x}: {seen:02x?}");
+    }
+    let pair = pair(|_| Impairment::Pass);
+    let [mut a, b] = ends(&pair, (Service::Ud, true), 4096);
+    let other = a.address_of(&b, 46 << 2);
+    let refused = a.client.create_ah(a.pd, other).expect_err("another priority");
+    assert!(
+        refused.to_string().contains("DSCP 46 has priority 5, and the host sends in 3"),
+        "{refused}"
+    );
 }
 
 #[test]

@@ -28,7 +28,7 @@ impl Requests {
     ) -> Vec<(Bth, ExtendedHeaders, Vec<u8>)> {
         let bth = Bth { ack_request: true, ..Bth::new(opcode, self.to, psn) };
         let from = QueuePairNumber::truncate(NUMBER);
-        data(&self.bench.roce(Packet { from, bth, extended, ecn: Ecn::Capable0 }, payload))
+        data(&self.bench.roce(Packet { from, bth, extended, traffic_class: DATA }, payload))
     }
 
     /// Sends the next request, which takes `packets` PSNs.
@@ -61,7 +61,7 @@ impl Requests {
         let bth = Bth::new(opcode, self.to, psn);
         let extended = ExtendedHeaders { aeth, ..ExtendedHeaders::NONE };
         let from = QueuePairNumber::truncate(NUMBER);
-        data(&self.bench.roce(Packet { from, bth, extended, ecn: Ecn::Capable0 }, payload))
+        data(&self.bench.roce(Packet { from, bth, extended, traffic_class: DATA }, payload))
     }
 }
 
@@ -192,15 +192,25 @@ fn an_atomic_has_its_first_result_however_often_it_is_asked() {
 }
 
 #[test]
-fn a_wrong_key_ends_the_connection_with_a_nak() {
-    let mut client = Requests::to_service(18515);
-    let (key, start) = keys(&mut client);
-    let reth = with_reth(start, key ^ 2, 4);
-    let bth = Bth::new(Opcode::RC_WRITE_ONLY, client.to, client.psn);
-    let from = QueuePairNumber::truncate(NUMBER);
-    let sent = client.bench.roce(Packet { from, bth, extended: reth, ecn: Ecn::Capable0 }, b"1234");
-    let syndrome = data(&sent)[0].1.aeth.expect("an AETH").syndrome;
-    assert_eq!(syndrome, Syndrome::Nak(NakCode::RemoteAccess));
-    assert!(matches!(messages(&sent)[..], [Message::Disconnect(_)]), "and a DREQ");
-    assert!(client.send(b"x").is_empty(), "the queue pair is in the error state");
+fn a_wrong_key_or_an_odd_atomic_ends_the_connection_with_a_nak() {
+    let atomic = |virtual_address, remote_key| ExtendedHeaders {
+        atomic_eth: Some(AtomicEth { virtual_address, remote_key, swap_or_add: 1, compare: 0 }),
+        ..ExtendedHeaders::NONE
+    };
+    for (is_odd, code) in [(false, NakCode::RemoteAccess), (true, NakCode::InvalidRequest)] {
+        let mut client = Requests::to_service(18515);
+        let (key, start) = keys(&mut client);
+        let (opcode, extended, payload) = match is_odd {
+            false => (Opcode::RC_WRITE_ONLY, with_reth(start, key ^ 2, 4), &b"1234"[..]),
+            true => (Opcode::RC_FETCH_ADD, atomic(start + 4, key), &[][..]),
+        };
+        let bth = Bth::new(opcode, client.to, client.psn);
+        let from = QueuePairNumber::truncate(NUMBER);
+        let sent = client.bench.roce(Packet { from, bth, extended, traffic_class: DATA }, payload);
+        let (bth, headers, _) = &data(&sent)[0];
+        assert_eq!(headers.aeth.expect("an AETH").syndrome, Syndrome::Nak(code));
+        assert!(bth.migration_request, "the path state is Migrated");
+        assert!(matches!(messages(&sent)[..], [Message::Disconnect(_)]), "and a DREQ");
+        assert!(client.send(b"x").is_empty(), "the queue pair is in the error state");
+    }
 }
