@@ -84,3 +84,46 @@ pub fn tag(status: u32, tpid: u16, tci: u16) -> Option<VlanTag> {
         tci,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Control data as `recvmmsg` leaves them: the header and the data of each message, at their alignment.
+    fn control(messages: &[(i32, i32, &[u8])]) -> Vec<u64> {
+        let mut octets = Vec::new();
+        for (level, kind, data) in messages {
+            let length = size_of::<libc::cmsghdr>() + data.len();
+            octets.extend(length.to_ne_bytes());
+            octets.extend(level.to_ne_bytes());
+            octets.extend(kind.to_ne_bytes());
+            octets.extend_from_slice(data);
+            octets.resize(octets.len().next_multiple_of(8), 0);
+        }
+        let words = octets.chunks_exact(8).map(|word| word.try_into().expect("eight octets"));
+        words.map(u64::from_ne_bytes).collect()
+    }
+
+    #[test]
+    fn a_tag_and_a_time_stand_between_messages_of_no_interest() {
+        let status = libc::TP_STATUS_VLAN_VALID | libc::TP_STATUS_VLAN_TPID_VALID;
+        // Status, two lengths, two offsets, TCI and TPID of `tpacket_auxdata`.
+        let words = [status, 60, 60].map(u32::to_ne_bytes).concat();
+        let tail = [14u16, 34, 0x6005, 0x88a8].map(u16::to_ne_bytes).concat();
+        let tagged = [words, tail].concat();
+        let time = [7u64, 999_999_999].map(u64::to_ne_bytes).concat();
+        let mut control = control(&[
+            (libc::SOL_SOCKET, libc::SCM_RIGHTS, &[1, 2, 3, 4]),
+            (libc::SOL_PACKET, libc::PACKET_AUXDATA, &tagged),
+            (libc::SOL_IP, libc::IP_TTL, &[64]),
+            (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS, &time),
+        ]);
+        // SAFETY: plain data, for which all zeros is a valid value.
+        let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
+        assert_eq!(Auxiliary::of(&header), Auxiliary::default(), "no control data");
+        header.msg_controllen = size_of_val(&control[..]);
+        header.msg_control = control.as_mut_ptr().cast();
+        let tag = Some(VlanTag { tpid: 0x88a8, tci: 0x6005 });
+        assert_eq!(Auxiliary::of(&header), Auxiliary { tag, at_ns: Some(7_999_999_999) });
+    }
+}

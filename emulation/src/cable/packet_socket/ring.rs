@@ -101,3 +101,56 @@ fn auxiliary_of(status: u32, header: &libc::tpacket2_hdr) -> Auxiliary {
         at_ns: Some(at_ns),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Writes what the kernel writes for a frame of `octets`, of which the slot has the first `kept`.
+    fn fill(ring: &Ring, number: usize, octets: &[u8], kept: usize, status: u32) {
+        let offset = 66 + UNFINISHED;
+        let slot = &mut [0; SLOT];
+        slot[offset..offset + kept].copy_from_slice(&octets[..kept]);
+        // SAFETY: a slot of the mapping, which nothing else uses now.
+        unsafe {
+            let place = ring.memory.start().add(number % SLOTS * SLOT);
+            place.cast().write(*slot);
+            let mut header: libc::tpacket2_hdr = std::mem::zeroed();
+            header.tp_len = octets.len() as u32;
+            header.tp_snaplen = kept as u32;
+            header.tp_mac = offset as u16;
+            (header.tp_sec, header.tp_nsec) = (2, number as u32);
+            header.tp_status = libc::TP_STATUS_USER | status;
+            place.cast().write(header);
+        }
+    }
+
+    #[test]
+    fn slots_are_read_in_turn_and_given_back() {
+        let ring =
+            Ring { memory: Mapping::own(OCTETS).expect("memory"), next: NextSlot::default() };
+        let read = |expected: &mut dyn FnMut(Slot<'_>)| ring.take(|slot| expected(slot));
+        assert!(!read(&mut |_| panic!("all slots are the kernel's")));
+        for number in 0..SLOTS + 3 {
+            let octets = [number as u8; 60];
+            fill(&ring, number, &octets, 60, 0);
+            assert!(read(&mut |slot| match slot {
+                Slot::Frame(frame, auxiliary) => {
+                    assert_eq!((frame.len(), &frame[UNFINISHED..]), (UNFINISHED + 60, &octets[..]));
+                    assert_eq!(auxiliary.at_ns, Some(2_000_000_000 + number as u64));
+                }
+                Slot::Queued | Slot::Cut => panic!("a whole frame"),
+            }));
+            assert!(!read(&mut |_| panic!("it was given back")));
+        }
+        for (ahead, status) in [(3, libc::TP_STATUS_COPY), (4, 0)] {
+            fill(&ring, SLOTS + ahead, &[1; 9_000], 1_500, status);
+            let is_queued = status != 0;
+            assert!(read(&mut |slot| match slot {
+                Slot::Queued => assert!(is_queued),
+                Slot::Cut => assert!(!is_queued),
+                Slot::Frame(..) => panic!("a part of a frame"),
+            }));
+        }
+    }
+}

@@ -249,3 +249,79 @@ impl SendRing {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const AT: libc::xdp_ring_offset =
+        libc::xdp_ring_offset { producer: 0, consumer: 64, flags: 128, desc: 192 };
+
+    /// A ring whose other side is the test.
+    fn ring() -> SendRing {
+        let queue = |entry| {
+            let memory = Mapping::own(AT.desc as usize + PLACES * entry).expect("memory");
+            Queue { memory, at: AT }
+        };
+        let (socket, _) = std::os::unix::net::UnixStream::pair().expect("a pair");
+        SendRing {
+            socket: Socket::from(std::os::fd::OwnedFd::from(socket)),
+            frames: Mapping::own(PLACES * PLACE).expect("memory"),
+            waiting: queue(size_of::<libc::xdp_desc>()),
+            gone: queue(size_of::<u64>()),
+            counts: Counts::new(0),
+            frame_max: frame_max(1500),
+        }
+    }
+
+    fn put(ring: &mut SendRing, octets: &[u8]) {
+        ring.take_back();
+        let (place, number) = ring.counts.put().expect("a free place");
+        ring.write(place, number, octets);
+        ring.waiting.written().store(ring.counts.written(), Ordering::Release);
+    }
+
+    /// What the kernel does in a call: it takes all entries, and returns the places of frames.
+    fn take(ring: &mut SendRing) -> Vec<Vec<u8>> {
+        let (mut sent, mut returned) = (Vec::new(), ring.gone.written().load(Ordering::Acquire));
+        let mut taken = ring.waiting.taken().load(Ordering::Acquire);
+        while taken != ring.waiting.written().load(Ordering::Acquire) {
+            // SAFETY: an entry that `put` has written, of a place in the memory of frames if its address is one.
+            let octets = unsafe {
+                let entry = ring.waiting.entry::<libc::xdp_desc>(taken).read();
+                let start = (entry.addr != NOWHERE)
+                    .then(|| ring.frames.start().add(entry.addr as usize).as_ptr());
+                start.map(|start| (entry, std::slice::from_raw_parts(start, entry.len as usize)))
+            };
+            taken = taken.wrapping_add(1);
+            let Some((entry, octets)) = octets else { continue };
+            sent.push(octets.to_vec());
+            // SAFETY: entries of the completion ring, of which there are as many as places.
+            unsafe { ring.gone.entry::<u64>(returned).write(entry.addr) };
+            returned = returned.wrapping_add(1);
+        }
+        ring.waiting.taken().store(taken, Ordering::Release);
+        ring.gone.written().store(returned, Ordering::Release);
+        ring.counts.call(|| (taken, None::<io::Error>), |_| false);
+        sent
+    }
+
+    #[test]
+    fn frames_leave_in_order_and_forgotten_ones_do_not() {
+        let mut ring = ring();
+        let frame = |number: usize| vec![number as u8; 14 + number % 1500];
+        let all: Vec<usize> = (0..2 * PLACES + 5).collect();
+        for batch in all.chunks(7) {
+            batch.iter().for_each(|number| put(&mut ring, &frame(*number)));
+            let expected: Vec<_> = batch.iter().map(|number| frame(*number)).collect();
+            assert_eq!(take(&mut ring), expected);
+        }
+        (0..3).for_each(|number| put(&mut ring, &frame(number)));
+        assert!(ring.forget_waiting());
+        put(&mut ring, &frame(9));
+        assert_eq!(take(&mut ring), [frame(9)]);
+        // All places are free again, and no place is free twice.
+        (0..PLACES).for_each(|number| put(&mut ring, &frame(number)));
+        assert_eq!(take(&mut ring), (0..PLACES).map(frame).collect::<Vec<_>>());
+    }
+}
