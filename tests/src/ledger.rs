@@ -127,13 +127,11 @@ fn commit() -> String {
     })
 }
 
-/// Without its unit tests: a test that is added or changed makes no part due again.
-fn product(name: &str, octets: Vec<u8>) -> Option<Vec<u8>> {
+/// The octets of a file without its unit tests: a test that is added or changed makes no part due again.
+fn product<'a>(name: &str, octets: &'a [u8]) -> Option<&'a [u8]> {
     let is_test = name.ends_with("/tests.rs") || name.contains("/tests/");
-    let begin = octets.windows(UNIT_TESTS.len()).position(|window| window == UNIT_TESTS);
-    let mut octets = octets;
-    octets.truncate(begin.unwrap_or(octets.len()));
-    (!is_test).then_some(octets)
+    let end = octets.windows(UNIT_TESTS.len()).position(|window| window == UNIT_TESTS);
+    (!is_test).then(|| octets[..end.unwrap_or(octets.len())].trim_ascii_end())
 }
 
 /// A hash (64-bit FNV-1a) of names and octets of all files below these paths of the repository, without unit tests.
@@ -153,8 +151,8 @@ fn hash(under_proof: &[&str]) -> String {
     for file in files {
         let octets = fs::read(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
         let name = file.strip_prefix(root()).expect("it is below the root").display().to_string();
-        let Some(octets) = product(&name, octets) else { continue };
-        for octet in name.bytes().chain(octets) {
+        let Some(octets) = product(&name, &octets) else { continue };
+        for octet in name.bytes().chain(octets.iter().copied()) {
             hash = (hash ^ u64::from(octet)).wrapping_mul(0x100_0000_01b3);
         }
     }
@@ -193,9 +191,10 @@ mod tests {
 
     #[test]
     fn unit_tests_are_not_under_proof() {
-        let text = b"fn f() {}\n#[cfg(test)]\nmod tests {}".to_vec();
-        assert_eq!(product("a/src/a.rs", text.clone()), Some(b"fn f() {}\n".to_vec()));
-        assert_eq!(product("a/src/a/tests.rs", text.clone()), None);
+        let text = b"fn f() {}\n\n#[cfg(test)]\nmod tests {}";
+        assert_eq!(product("a/src/a.rs", text), Some(&b"fn f() {}"[..]));
+        assert_eq!(product("a/src/a.rs", b"fn f() {}\n"), Some(&b"fn f() {}"[..]));
+        assert_eq!(product("a/src/a/tests.rs", text), None);
         assert_eq!(product("a/src/tests/b.rs", text), None);
     }
 }
