@@ -236,6 +236,11 @@ fn chaos_proofs_by_all_cases_hold() {
         "emulation/src/cable/inbox.rs",
         "emulation/src/cable/packet_socket/counts.rs",
         "emulation/daemon/src/orders.rs",
+        "emulation/src/cable/packet_socket/auxiliary.rs",
+        "emulation/src/cable/packet_socket/mapping.rs",
+        "emulation/src/cable/packet_socket/ring.rs",
+        "emulation/src/cable/packet_socket/send_ring.rs",
+        "topo/agent/src/memory.rs",
     ];
     attack_on(&counted, "proofs", proofs::proofs);
 }

@@ -31,7 +31,6 @@ These campaigns of the same plan have no ledger. Where tests cover a part of one
 | steps of the clock of the host | 100 | one step in the cases FID of [conformance](../docs/conformance.md) |
 | two labs of two hours with faults on and off | nothing unaccounted, memory and descriptors constant | `./test.sh --slow chaos_soak`; run for 88 minutes: 1736 faults, all 326 accounts closed, descriptors constant, memory of no process grew by more than 0.32 MB an hour |
 | fuzzing of decoders, and of engines as sequences | 10^9 executions and 10^7 sequences, with a ledger | `./fuzz.sh`, without a ledger |
-| unsafe code under Miri | where it can be had | each block names a test that executes it: tests/tests/architecture/unsafe_code.rs |
 ";
 
 /// The last line of each part of a campaign, and what its ledger says of all.
@@ -249,7 +248,7 @@ fn all_proofs(text: &str) -> String {
         let now = reached.good().next().map_or("none", |(_, result)| result).to_owned();
         reached.row(&format!("proof: {shown}"), "all cases", &now, "chaos_proofs")
     };
-    proofs::PROOFS.iter().chain([&proofs::ORDERS]).map(row).collect()
+    proofs::PROOFS.iter().chain(&proofs::SLOW).map(row).collect()
 }
 
 /// The part of the ledger of counters that says how many mutants there are.

@@ -68,12 +68,44 @@ pub const PROOFS: [(&str, &str, Proof); 9] = [
     ),
 ];
 
-/// Models that loom runs, too slow for the quick tests.
-pub const ORDERS: (&str, &str, Proof) = (
-    "orders of steps",
-    "in each order of steps that the memory model of C++ permits, between two threads that send orders to a worker (one or two each) and the worker: each order is found, in the order of its thread, a worker that sleeps is woken, and its alarm is silent at last (two of the six models with at most three switches of threads that could go on)",
-    interleavings,
-);
+/// What loom and Miri try, too slow for the quick tests.
+pub const SLOW: [(&str, &str, Proof); 2] = [
+    (
+        "orders of steps",
+        "in each order of steps that the memory model of C++ permits, between two threads that send orders to a worker (one or two each) and the worker: each order is found, in the order of its thread, a worker that sleeps is woken, and its alarm is silent at last (two of the six models with at most three switches of threads that could go on)",
+        interleavings,
+    ),
+    (
+        "unsafe code",
+        "Miri interprets the tests that read and write memory shared with the kernel or a device, and plays the other side: the rings of packet sockets and of AF_XDP, control data, registered pages. There is no undefined behaviour. The other unsafe blocks call the system or libibverbs, which Miri cannot execute",
+        undefined_behaviour,
+    ),
+];
+
+/// The tests that Miri can execute, of each package with unsafe code.
+const FOR_MIRI: [(&str, &[&str]); 2] = [
+    ("emulation", &["packet_socket::auxiliary", "packet_socket::ring", "packet_socket::send_ring"]),
+    ("agent", &["memory"]),
+];
+
+/// Runs Miri, of the nightly toolchain (`rustup +nightly component add miri rust-src`). Returns the number of tests.
+fn undefined_behaviour() -> u64 {
+    let run = |(package, filters): &(&str, &[&str])| {
+        let mut cargo = Command::new("cargo");
+        cargo.args(["+nightly", "miri", "test", "--locked", "--lib", "-p", package, "--"]);
+        cargo.args(*filters).current_dir(in_repository(""));
+        cargo.env("CARGO_TARGET_DIR", in_repository("target/miri"));
+        // Maps memory; and libc finds the next control header by the number of its address.
+        cargo.env("MIRIFLAGS", "-Zmiri-permissive-provenance -Zmiri-disable-isolation");
+        let output = cargo.output().expect("cargo starts");
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+        text.lines().filter(|line| line.starts_with("test ") && line.ends_with(" ok")).count()
+    };
+    let counts = FOR_MIRI.each_ref().map(run);
+    assert!(counts.iter().zip(FOR_MIRI).all(|(count, (_, filters))| *count >= filters.len()));
+    counts.into_iter().sum::<usize>() as u64
+}
 
 /// Runs the models. Each prints how many orders of steps it has tried.
 fn interleavings() -> u64 {
@@ -93,7 +125,7 @@ fn interleavings() -> u64 {
 }
 
 pub fn proofs(campaign: &mut Campaign) {
-    for (name, _, proof) in PROOFS.into_iter().chain([ORDERS]) {
+    for (name, _, proof) in PROOFS.into_iter().chain(SLOW) {
         campaign.part(name, || format!("{} cases", proof()));
     }
 }
