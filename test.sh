@@ -40,8 +40,13 @@ module() { # module NAME PACKAGE: NAME must be importable by a python3 that the 
 module crcmod python3-crcmod
 module scapy python3-scapy
 module pytest python3-pytest
-# A virtual environment, for the slow test that installs the wheel.
-[ "${1:-}" != "--slow" ] || module ensurepip python3-venv
+if [ "${1:-}" = "--slow" ]; then
+  # A virtual environment, for the test that installs the wheel; Miri, for unsafe code.
+  module ensurepip python3-venv
+  cargo +nightly miri --version >/dev/null 2>&1 \
+    || rustup toolchain install nightly --profile minimal --component miri --component rust-src \
+    || echo "no Miri: unsafe code is not interpreted"
+fi
 if [ "${#missing[@]}" -gt 0 ]; then
   as_root=""
   [ "$(id -u)" -eq 0 ] || as_root="sudo"

@@ -13,7 +13,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
-use std::process::Output;
+use std::process::{Command, Output};
+use std::sync::LazyLock;
 
 /// Parts of each kind.
 const OF_EACH: u64 = 100;
@@ -208,13 +209,22 @@ enum Limit {
     Memory,
 }
 
+/// The least memory in MiB in which the program starts: it has been mapped, and the loader has made it ready.
+static LEAST: LazyLock<u64> = LazyLock::new(|| {
+    let starts = |mib: &u64| {
+        let limit = format!("--as={}", mib << 20);
+        let said = Command::new("prlimit").arg(limit).arg(pausebed()).arg("--version").output();
+        said.expect("prlimit, of util-linux, is installed").status.success()
+    };
+    (8..512).find(starts).expect("the program starts in half a GiB")
+});
+
 /// A command, or a process of a lab under way, may have few descriptors or little memory.
 fn limited(seed: u64, limit: Limit) -> String {
     let mut part = Part::new(&format!("{limit:?}"), seed);
     let option = match limit {
         Limit::Descriptors => format!("--nofile={}", 3 + part.random.below(62)),
-        // The program needs 30 MB to begin, and a lab about twice as much.
-        Limit::Memory => format!("--as={}", (30 << 20) + part.random.below(64 << 20)),
+        Limit::Memory => format!("--as={}", (*LEAST << 20) + part.random.below(64 << 20)),
     };
     let place = &part.ground.place;
     let program = pausebed().display().to_string();
