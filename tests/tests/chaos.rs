@@ -146,20 +146,21 @@ fn faults_on(
     campaign.faults
 }
 
-/// Every frame of the lab "one" is accounted for.
-fn assert_balanced(place: &Place) {
+/// Every frame of the lab "one" is accounted for. Returns its account.
+fn assert_balanced(place: &Place) -> Value {
     let mut said = String::new();
-    let closes = eventually(20.0, || {
+    let mut account = None;
+    eventually(20.0, || {
         let output = place.run(&["status", "--balance", "--json"]);
         said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
-        let balance: Option<Value> = serde_json::from_str(&said).ok();
         // A busy host may answer too late for a consistent cut, and is asked again.
-        balance.is_some_and(|all| {
-            assert_eq!(all["one"]["closes"], true, "{all:#}");
-            true
-        })
+        let all: Option<Value> = serde_json::from_str(&said).ok();
+        account = all.map(|mut all| all["one"].take());
+        account.is_some()
     });
-    assert!(closes, "no balance: {said}");
+    let Some(account) = account else { panic!("no balance: {said}") };
+    assert_eq!(account["closes"], true, "{account:#}");
+    account
 }
 
 #[test]

@@ -46,6 +46,7 @@ pub mod shared;
 pub mod stage;
 pub mod star;
 pub mod statement;
+pub mod stepped_clock;
 pub mod stimulus;
 pub mod suite;
 pub mod watched;

@@ -1,11 +1,12 @@
-//! Hosts that stop processes, or lack room, descriptors, memory or an interface: every frame is accounted for, or the command
-//! ends with a message and its exit code, and nothing is left.
+//! Hosts that stop processes, step their clock, or lack room, descriptors, memory or an interface: every frame is accounted
+//! for, or the command ends with a message and its exit code, and nothing is left.
 
 use super::Campaign;
 use super::assert_balanced;
 use super::ground::{Ground, Objects, SmallDisk, Substrate, signal};
 use super::laboratory::{eventually, in_repository, pause, pausebed};
 use super::place::{ETHERNET, INFINIBAND};
+use conformance::stepped_clock::SteppedClock;
 use nix::sys::signal::Signal;
 use proto::random::Random;
 use serde_json::Value;
@@ -15,6 +16,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 use std::sync::LazyLock;
+use std::time::Duration;
 
 /// Parts of each kind.
 const OF_EACH: u64 = 100;
@@ -23,13 +25,14 @@ const OF_EACH: u64 = 100;
 type Fault = fn(u64) -> String;
 
 /// The kinds of faults by name.
-pub const KINDS: [(&str, Fault); 6] = [
+pub const KINDS: [(&str, Fault); 7] = [
     ("stop", stop),
     ("disk", disk),
     ("descriptors", |seed| limited(seed, Limit::Descriptors)),
     ("memory", |seed| limited(seed, Limit::Memory)),
     ("interface", interface),
     ("mtu", mtu),
+    ("clock", clock),
 ];
 
 /// The result on hosts where the test may not cause the fault.
@@ -328,6 +331,60 @@ fn mtu(seed: u64) -> String {
     let outcome = part.outcome();
     let back = if is_back { " and back" } else { "" };
     part.end(&format!("{name} has MTU {mtu}{back}: {outcome}"))
+}
+
+/// Distances of the calendar clock from the true one, in nanoseconds: 1 ms to 9 hours, forwards and back.
+fn distances(random: &mut Random) -> Vec<i64> {
+    let one = |random: &mut Random| {
+        let least = 1_000_000 << random.below(24);
+        let distance = least + random.below(least as u64) as i64;
+        if random.chance(1, 2) { distance } else { -distance }
+    };
+    (0..2 + random.below(9)).map(|_| one(random)).collect()
+}
+
+/// The calendar clock of all programs of a lab, or of one of its daemons, steps again and again. Half of the labs have bare
+/// cables, where the kernel's time stamps are of that clock.
+fn clock(seed: u64) -> String {
+    let mut part = Part::new("clock", seed);
+    if seed.is_multiple_of(2) && part.ground.substrates().contains(&Substrate::Netns) {
+        (part.substrate, part.file) =
+            (Substrate::Netns, in_repository(ETHERNET).display().to_string());
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let stepped = SteppedClock::compile(folder.path()).expect("a C compiler");
+    let offsets = distances(&mut part.random);
+    let each = Duration::from_millis(2 + part.random.below(300));
+    let only = [None, Some("process-0.toml"), Some("process-1.toml")];
+    let only = only[part.random.below(only.len() as u64) as usize];
+    let place = &part.ground.place;
+    let mut up = place.command(&part.words("up"));
+    let said = up.envs(stepped.environment(each, &offsets, only)).output().expect("it starts");
+    assert!(said.status.success(), "{said:?}");
+    part.ground.look();
+    pause(1.0 + part.random.below(1_500) as f64 / 1e3);
+    let delivered = || assert_balanced(&part.ground.place)["frames"]["delivered"].as_u64();
+    let before = delivered().expect("a count");
+    let goes_on = eventually(20.0, || delivered().is_some_and(|now| now > before + 100));
+    assert!(goes_on, "{before} frames were delivered, and few after that");
+    let all = assert_balanced(&part.ground.place);
+    let dropped = all["frames"]["dropped"].as_object().expect("reasons").iter();
+    let dropped: Vec<String> = dropped
+        .filter(|(_, count)| **count != 0)
+        .map(|(why, count)| format!("{count} {why}"))
+        .collect();
+    let lost = if dropped.is_empty() { "none".to_owned() } else { dropped.join(" ") };
+    let (loaded, readings) = stepped.readings();
+    // The keeper and two daemons; only sockets of the kernel's interfaces have time stamps.
+    assert!(loaded >= if only.is_some() { 1 } else { 3 }, "{loaded} programs were deceived");
+    assert!(readings > 0 || part.substrate == Substrate::Udp, "the clock was never read");
+    let (count, who) = (offsets.len(), only.unwrap_or("all"));
+    let (each, reach) = (each.as_millis(), offsets.iter().map(|one| one.abs()).max());
+    let reach_ms = reach.unwrap_or(0) / 1_000_000;
+    let outcome = part.outcome();
+    part.end(&format!(
+        "clock of {who} stepped each {each} ms to one of {count} distances up to {reach_ms} ms, {readings} readings; {lost} dropped: {outcome}"
+    ))
 }
 
 /// All kinds, each with its seeds.

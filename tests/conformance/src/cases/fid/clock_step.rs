@@ -1,68 +1,49 @@
 //! FID-09 live: the calendar clock of a daemon jumps by hours, and no protocol timer notices.
 //!
-//! Stepping the host's clock would harm everybody else on it, and a time namespace cannot hold
-//! CLOCK_REALTIME. So the daemon alone is deceived, by a library that is compiled when the case runs
-//! and stands between it and the C library: every reading of the calendar clock is off by an hour,
-//! now forwards and now back, and each reading is counted.
+//! Every reading of the calendar clock is off by an hour, now forwards and now back, and each reading is counted.
 
 use crate::prelude::*;
 use crate::star::star;
-use launch::programs;
-use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use crate::stepped_clock::SteppedClock;
+use std::path::Path;
 use testbed::frames::infiniband::Packet;
-
-const LIBRARY: &str = include_str!("clock_step.c");
 
 /// CCTI_Timer, in units of 1.024 µs: 30 ms.
 const TIMER: u64 = 29_297;
 /// Steps of the index.
 const STEPS: u64 = 10;
+/// The clock is off by this, forwards and back, for a tenth of a second each.
+const HOUR_NS: i64 = 3_600_000_000_000;
+const PERIOD: std::time::Duration = std::time::Duration::from_millis(100);
 /// When the notifications come, and between when there is no credit.
 const NOTIFIED: Instant = ms(200);
 const SHUT: (Instant, Instant) = (ms(650), ms(850));
 
-fn compile(folder: &Path) -> Result<PathBuf> {
-    let (source, library) = (folder.join("clock_step.c"), folder.join("clock_step.so"));
-    std::fs::write(&source, LIBRARY).map_err(Failure::of_host)?;
-    let words = ["-shared", "-fPIC", "-o"].map(OsStr::new);
-    let arguments = [&words[..], &[library.as_os_str(), source.as_os_str()]].concat();
-    match programs::run("cc", &arguments).map_err(Failure::of_host)? {
-        (true, _) => Ok(library),
-        (false, reason) => Err(Failure::Inconclusive(format!("cc: {reason}"))),
-    }
-}
-
-fn run(on: Level, folder: &Path) -> Result<(Record, usize)> {
-    let library = compile(folder)?;
-    let log = folder.join("readings");
+fn run(on: Level, folder: &Path) -> Result<(Record, (usize, usize))> {
+    let clock = SteppedClock::compile(folder)?;
     let scheme = format!(
         "[scheme]\nkind = \"ib-cca\"\nccti_increase = 5\nccti_limit = {STEPS}\nccti_timer = {TIMER}\n"
     );
     let rest = scheme + &backlog("steady", "h1", "h2", "");
     let mut stage = Stage::new(on, &star(2, "1 s", "", &rest), "h1")?;
-    stage.environment = vec![
-        ("LD_PRELOAD".to_owned(), library.display().to_string()),
-        ("PAUSEBED_STEP_LOG".to_owned(), log.display().to_string()),
-    ];
+    stage.environment = clock.environment(PERIOD, &[HOUR_NS, -HOUR_NS], None);
     let record = stage.play(|script| {
         script.every(NOTIFIED, us(1_000), 2, |bed, _| bed.send(1, &Packet::cnp(2, 1).octets()));
         script.at(SHUT.0, |bed| bed.offer(1, 0, 0));
         script.at(SHUT.1, |bed| bed.offer(1, 0, OFFER_MAX));
     })?;
-    let readings = std::fs::read(&log).map_or(0, |octets| octets.len());
-    Ok((record, readings))
+    Ok((record, clock.readings()))
 }
 
 /// FID-09.
 pub fn clock_step(on: Level) -> Finding {
     let folder = tempfile::tempdir().map_err(Failure::of_host)?;
-    let (record, readings) = run(on, folder.path())?;
+    let (record, (loaded, readings)) = run(on, folder.path())?;
     record.kept_up()?;
-    let Some(readings) = readings.checked_sub(1) else {
+    if loaded == 0 {
         let reason = "the daemon does not load libraries: its clock cannot be stepped";
         return Err(Failure::Inconclusive(reason.to_owned()));
-    };
+    }
     let reacts: Vec<(Instant, u64)> = record
         .events(1, ALWAYS)
         .filter_map(|event| match event.kind {
