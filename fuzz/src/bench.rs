@@ -121,6 +121,10 @@ impl<D: Device> Bench<D> {
             11 => self.pass(Duration::from_ns(tape.u8().into())),
             12 | 13 => self.pass(Duration::from_ns(tape.u16().into())),
             14 => self.pass(Duration::from_us(u64::from(tape.u8()) * 8)),
+            15 if step & 0x80 != 0 => {
+                let frame = self.notification(tape);
+                self.feed(port, frame);
+            }
             _ => {
                 // A wake-up is permitted at any time.
                 self.device.handle_timeout(self.now);
@@ -133,6 +137,14 @@ impl<D: Device> Bench<D> {
         match self.peers {
             Peers::Infiniband => frames::packet(tape, &self.lids, self.classes),
             Peers::Ethernet => roce_frames::packet(tape, &self.lids, self.classes),
+        }
+    }
+
+    /// A message of a scheme of congestion control, or a frame with a tag of one.
+    fn notification(&self, tape: &mut Tape<'_>) -> Frame {
+        match self.peers {
+            Peers::Infiniband => frames::notification(tape, &self.lids, self.classes),
+            Peers::Ethernet => roce_frames::notification(tape, &self.lids, self.classes),
         }
     }
 

@@ -10,7 +10,7 @@ use proto::units::{BitRate, Bytes, Duration};
 use proto::wire::classify::PriorityMap;
 use proto::wire::ethernet::plan;
 use switchd::config::{
-    MacTableParams, MemoryConfig, PortConfig, Read, Route, RoutingConfig, StormAction,
+    Defence, DomainConfig, MacTableParams, MemoryConfig, PortConfig, Read, Route, RoutingConfig, StormAction,
     SwitchConfig, WatchdogConfig,
 };
 use switchd::switch::Switch;
@@ -18,6 +18,10 @@ use switchd::switch::Switch;
 const PORTS: u16 = 4;
 /// Buffer of an input port in every memory model, in octets.
 const BUFFER: u64 = 60_000;
+
+/// Schemes of a switch, by the three upper bits of the first octet.
+pub const SCHEMES: [&str; 8] =
+    ["dcqcn", "dcqcn", "dcqcn", "dcqcn", "qcn", "qcn", "bcn", "none"];
 
 /// The first two octets choose the switch configuration; the others are operations.
 pub fn check(octets: &[u8]) {
@@ -44,7 +48,7 @@ fn config(choice: u8, more: u8) -> SwitchConfig {
         memory: memory(choice),
         sl2vl: Vec::new(),
         scheme: scheme(choice >> 5),
-        ports: (1..=PORTS).map(|port| self::port(port, more)).collect(),
+        ports: (1..=PORTS).map(|port| self::port(port, choice, more)).collect(),
         routes: (1..=PORTS).map(route).chain((more & 4 != 0).then_some(spread)).collect(),
         routing: RoutingConfig {
             kind: (more & 64 != 0).then(|| "adaptive".to_owned()),
@@ -92,15 +96,19 @@ fn pool(choice: u8) -> Vec<(&'static str, toml::Value)> {
 }
 
 fn scheme(choice: u8) -> SchemeConfig {
+    let kind = SCHEMES[usize::from(choice)];
     let kmax = ["0 B", "4 KB", "20 KB"][usize::from(choice % 3)];
-    let params = [("kmin", "0 B"), ("kmax", kmax)].map(|(key, size)| (key.to_owned(), size.into()));
-    match choice {
-        7 => SchemeConfig { kind: "none".to_owned(), params: toml::Table::new() },
-        _ => SchemeConfig { kind: "dcqcn".to_owned(), params: params.into_iter().collect() },
-    }
+    let params: &[(&str, &str)] = match kind {
+        "dcqcn" => &[("kmin", "0 B"), ("kmax", kmax)],
+        "qcn" => &[("cp_q_sp", "2 KB"), ("cp_sample_base", "10 KB")],
+        "bcn" => &[("q_eq", "2 KB"), ("sampling", "octets"), ("sample_octets", "10 KB")],
+        _ => &[],
+    };
+    let params = params.iter().map(|(key, value)| ((*key).to_owned(), (*value).into()));
+    SchemeConfig { kind: kind.to_owned(), params: params.collect() }
 }
 
-fn port(number: u16, more: u8) -> PortConfig {
+fn port(number: u16, choice: u8, more: u8) -> PortConfig {
     let mode = [PauseMode::Pfc, PauseMode::Global, PauseMode::None, PauseMode::Pfc];
     let control = PauseConfig {
         address: plan::mac(Lid::new(200 + number)),
@@ -115,7 +123,12 @@ fn port(number: u16, more: u8) -> PortConfig {
         buffer: Bytes::new(BUFFER / 4),
         control: FlowControlConfig::Pause(control),
     };
-    PortConfig::plain(number < PORTS, link, Duration::ZERO)
+    let defences = [Defence::InteriorReady, Defence::Interior, Defence::Edge, Defence::Disabled];
+    let notifies = ["qcn", "bcn"].contains(&SCHEMES[usize::from(choice >> 5)]);
+    let domain = notifies
+        .then(|| DomainConfig::new(1 << 3, defences[usize::from((number as u8 + more) & 3)]));
+    let plain = PortConfig::plain(number < PORTS, link, Duration::ZERO);
+    PortConfig { domain: domain.unwrap_or_default(), ..plain }
 }
 
 fn watchdog(choice: u8) -> WatchdogConfig {

@@ -72,6 +72,34 @@ pub fn transport(tape: &mut Tape<'_>, from: Lid, classes: u8) -> (u8, Bth, Exten
     (flags, bth, extended)
 }
 
+/// A CNP whose body is empty, random, or most often a report of RR CC.
+pub fn notification(tape: &mut Tape<'_>, lids: &[u16], classes: u8) -> Frame {
+    let lid = |tape: &mut Tape<'_>| Lid::new(lids[tape.below(lids.len())]);
+    let (slid, dlid) = (lid(tape), lid(tape));
+    let (flags, bth, _) = transport(tape, slid, classes);
+    let mut body = [0; 16];
+    let given = tape.take(body.len());
+    body[..given.len()].copy_from_slice(given);
+    if flags & 0x30 != 0 {
+        body[..4].copy_from_slice(&[b'R', b'R', 1, 1 | flags >> 6]);
+    }
+    let builder = PacketBuilder {
+        virtual_lane: VirtualLane::ZERO,
+        service_level: ServiceLevel::default(),
+        dlid,
+        slid,
+        grh: None,
+        bth: Bth { becn: true, ..Bth::new(Opcode::CNP, bth.destination, bth.psn) },
+        extended: ExtendedHeaders::NONE,
+    };
+    let length = if flags & 8 == 0 { body.len() } else { 0 };
+    let mut octets = BytesMut::new();
+    builder
+        .emit(&mut octets, length, |place| place.copy_from_slice(&body[..place.len()]))
+        .expect("the payload fits a packet");
+    Frame::unchecked(FrameKind::Infiniband, octets)
+}
+
 /// A frame with one bit flipped.
 pub fn damaged(tape: &mut Tape<'_>, mut frame: Frame) -> Frame {
     let bit = usize::from(tape.u16()) % (frame.octets.len() * 8);

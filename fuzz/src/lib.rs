@@ -4,6 +4,7 @@
 //! for octets that make it panic. `tests/tests/fuzz_corpus.rs` replays the inputs in `corpus/` and
 //! thousands of random inputs, on stable Rust.
 
+pub mod api;
 pub mod bench;
 pub mod capture;
 pub mod congestion;
@@ -11,38 +12,67 @@ pub mod datagram;
 pub mod ethernet;
 pub mod ethernet_switch;
 pub mod frames;
+pub mod http;
+pub mod join;
 pub mod link_packet;
 pub mod nic;
+pub mod offload;
 pub mod packet;
 pub mod roce_frames;
 pub mod roce_nic;
 pub mod scenario;
 pub mod seeds;
+pub mod seeds_text;
 pub mod switch;
 pub mod tape;
 pub mod text;
+pub mod trace;
+
+/// What the octets of a target are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// One input of a decoder.
+    Decoder,
+    /// A sequence of operations on a device.
+    Engine,
+}
 
 /// A fuzz target.
 #[derive(Clone, Copy)]
 pub struct Target {
     /// Name of the target and of its corpus folder.
     pub name: &'static str,
+    /// What its octets are.
+    pub kind: Kind,
     /// Processes one input and panics if a property does not hold.
     pub check: fn(&[u8]),
 }
 
+const fn decoder(name: &'static str, check: fn(&[u8])) -> Target {
+    Target { name, kind: Kind::Decoder, check }
+}
+
+const fn engine(name: &'static str, check: fn(&[u8])) -> Target {
+    Target { name, kind: Kind::Engine, check }
+}
+
 /// All fuzz targets.
 pub const TARGETS: &[Target] = &[
-    Target { name: "packet", check: packet::check },
-    Target { name: "link_packet", check: link_packet::check },
-    Target { name: "ethernet", check: ethernet::check },
-    Target { name: "congestion", check: congestion::check },
-    Target { name: "datagram", check: datagram::check },
-    Target { name: "capture", check: capture::check },
-    Target { name: "text", check: text::check },
-    Target { name: "scenario", check: scenario::check },
-    Target { name: "switch", check: switch::check },
-    Target { name: "ethernet_switch", check: ethernet_switch::check },
-    Target { name: "nic", check: nic::check },
-    Target { name: "roce_nic", check: roce_nic::check },
+    decoder("packet", packet::check),
+    decoder("link_packet", link_packet::check),
+    decoder("ethernet", ethernet::check),
+    decoder("congestion", congestion::check),
+    decoder("datagram", datagram::check),
+    decoder("offload", offload::check),
+    decoder("capture", capture::check),
+    decoder("text", text::check),
+    decoder("scenario", scenario::check),
+    decoder("trace", trace::check),
+    decoder("api", api::check),
+    decoder("http", http::check),
+    decoder("join", join::check),
+    engine("switch", switch::check),
+    engine("ethernet_switch", ethernet_switch::check),
+    engine("nic", nic::check),
+    engine("roce_nic", roce_nic::check),
 ];

@@ -22,6 +22,10 @@ pub const CLASSES: [(Transport, Operation); 3] = [
     (Transport::Ud, Operation::Send),
 ];
 
+/// Schemes of an adapter, by the three upper bits of the first octet.
+pub const SCHEMES: [&str; 8] =
+    ["none", "ib-cca", "none", "rr-cc", "none", "ib-cca", "none", "rr-cc"];
+
 /// The first two octets choose the NIC configuration; the others are operations.
 pub fn check(octets: &[u8]) {
     let mut tape = Tape::new(octets);
@@ -59,7 +63,7 @@ pub fn config(choice: u8, traffic: u8) -> NicConfig {
         cnp_body: if choice & 16 == 0 { CnpBody::Reserved16 } else { CnpBody::None },
         sl2vl: vec![0; 16],
         scheme: SchemeConfig {
-            kind: if choice & 32 == 0 { "none" } else { "ib-cca" }.to_owned(),
+            kind: SCHEMES[usize::from(choice >> 5)].to_owned(),
             params: toml::Table::new(),
         },
         link: LinkConfig {

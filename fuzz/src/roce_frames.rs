@@ -4,10 +4,15 @@ use crate::frames::transport;
 use crate::tape::Tape;
 use bytes::BytesMut;
 use proto::frame::{Frame, FrameKind};
-use proto::ids::{Dscp, Ecn, Lid, Priority, VlanId};
-use proto::wire::ethernet::{MacAddress, MacControl, Pause, Pfc, VlanTag, plan};
+use proto::ids::{Dscp, Ecn, Lid, PortNumber, Priority, VlanId};
+use proto::wire::ethernet::preface::insert_tag;
+use proto::wire::ethernet::{
+    CnTag, Cnm, CongestionTag, Envelope, MacAddress, MacControl, Pause, Pfc, Preface, VlanTag,
+    ethertype, plan,
+};
 use proto::wire::infiniband::{Bth, Grh};
 use proto::wire::internet::{Ipv4, Ipv6, Udp};
+use proto::wire::project::{Bcn, ProjectTypes, RateTag, TestFrame};
 use proto::wire::roce::{NetworkHeaders, PacketBuilder};
 
 /// A RoCE packet with valid lengths and checks and random fields.
@@ -68,6 +73,91 @@ fn network(
             NetworkHeaders::Ipv4(ip, &[], udp)
         }
     }
+}
+
+/// A CNM, a BCN message, a test frame, or a packet, with tags of congestion control or without.
+pub fn notification(tape: &mut Tape<'_>, lids: &[u16], classes: u8) -> Frame {
+    const TYPES: ProjectTypes = ProjectTypes::DEFAULT;
+    let lid = |tape: &mut Tape<'_>| Lid::new(lids[tape.below(lids.len())]);
+    let (flags, from, to) = (tape.u8(), lid(tape), lid(tape));
+    let congestion = match flags >> 6 {
+        0 => None,
+        1 => Some(CongestionTag::Cn(CnTag { flow_id: tape.u16() % 8, ethertype: 0 })),
+        _ => {
+            let cpid = cpid(tape);
+            Some(CongestionTag::RateRegulated(RateTag { cpid, ..RateTag::default() }))
+        }
+    };
+    if flags & 3 == 3 {
+        let mut frame = packet(tape, lids, classes);
+        if let Some(tag) = congestion {
+            // A frame that has no place for a tag stays as it is.
+            let _ = insert_tag(&mut frame.octets, tag, &TYPES);
+        }
+        return frame;
+    }
+    let priority = Priority::truncate(if flags & 4 == 0 { 3 } else { tape.u8() });
+    let vlan = VlanTag { priority, drop_eligible: false, id: VlanId::truncate(0), ethertype: 0 };
+    let preface = |to: Lid, kind: u16| {
+        let source = match flags & 8 {
+            0 => plan::port_mac(Lid::new(100), PortNumber::from_index(0)),
+            _ => plan::mac(from),
+        };
+        let envelope = Envelope::untagged(plan::mac(to), source, kind);
+        Preface::untagged(if flags & 16 == 0 { envelope.tagged(vlan) } else { envelope })
+    };
+    let emit = |preface: Preface, body: &[u8]| {
+        let mut octets = BytesMut::zeroed(preface.octets_len());
+        preface.emit(&mut octets);
+        octets.extend_from_slice(body);
+        octets
+    };
+    let tagged = |preface: Preface| congestion.map_or(preface, |tag| preface.tagged(tag, &TYPES));
+    let test = |to: Lid| tagged(preface(to, TYPES.test_frame()));
+    let octets = match flags & 3 {
+        0 => {
+            let message = Cnm {
+                quantized_feedback: tape.u8() % 64,
+                cpid: cpid(tape),
+                q_offset: tape.u16() as i16,
+                q_delta: tape.u16() as i16,
+                encapsulated_priority: priority,
+                encapsulated_destination: plan::mac(to),
+                ..Cnm::default()
+            };
+            emit(tagged(preface(from, ethertype::CNM)), &message.to_octets())
+        }
+        1 => {
+            let sample = emit(test(to), &[]);
+            let (bits, cpid) = (tape.u8(), cpid(tape));
+            let message = Bcn {
+                version: Bcn::VERSION,
+                cpid,
+                q_offset: tape.u16() as i16,
+                q_delta: tape.u16() as i16,
+                mild: bits & 1 != 0,
+                severe: bits & 2 != 0,
+                stop: bits & 4 != 0,
+                length: sample.len() as u8,
+                ..Bcn::default()
+            };
+            let body = [&[Bcn::SUBTYPE][..], &message.to_octets(), &sample].concat();
+            emit(preface(from, TYPES.bcn()), &body)
+        }
+        _ => {
+            let mut body = vec![0; 46 + usize::from(tape.u8())];
+            body[0] = TestFrame::SUBTYPE;
+            let given = tape.take(TestFrame::LEN);
+            body[1..=given.len()].copy_from_slice(given);
+            emit(test(to), &body)
+        }
+    };
+    Frame::unchecked(FrameKind::Ethernet, octets)
+}
+
+/// A congestion point of the switch of these targets, or another.
+fn cpid(tape: &mut Tape<'_>) -> u64 {
+    0x0200_0100_0064_0000 | u64::from(tape.u8() % 64)
 }
 
 /// A PFC frame for any priorities that starts a short pause or ends it.

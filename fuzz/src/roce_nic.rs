@@ -5,14 +5,27 @@ use crate::nic::{self, BUFFER, CLASSES};
 use crate::tape::Tape;
 use nicd::config::{
     DrainConfig, Encapsulation, HostConfig, NicConfig, RoceConfig, RoceVersion, ServeConfig,
-    ServiceKind, StormConfig,
+    ServiceKind, StormConfig, Transport,
 };
 use nicd::nic::Nic;
 use proto::congestion::SchemeConfig;
 use proto::ids::Lid;
 use proto::link::{FlowControlConfig, LinkConfig, PauseConfig, PauseMode};
 use proto::units::{BitRate, Bytes, Instant};
+use proto::wire::classify::PriorityMap;
 use proto::wire::ethernet::plan;
+
+/// Schemes of an adapter and their profiles, by the three upper bits of the first octet.
+pub const SCHEMES: [(&str, Option<&str>); 8] = [
+    ("none", None),
+    ("dcqcn", Some("paper")),
+    ("bcn", None),
+    ("dcqcn", Some("cx")),
+    ("none", None),
+    ("dcqcn", Some("hpcc")),
+    ("qcn", None),
+    ("qcn", None),
+];
 
 /// The first three octets choose the NIC configuration; the others are operations.
 pub fn check(octets: &[u8]) {
@@ -25,6 +38,8 @@ pub fn check(octets: &[u8]) {
 
 fn config(choice: u8, traffic: u8, host: u8) -> NicConfig {
     let plain = nic::config(choice, traffic);
+    // Messages of QCN and BCN name flows by priority tags, and limited frames carry tags.
+    let tagged = host & 0x80 != 0;
     let slow = DrainConfig {
         rate: BitRate::gbps(1),
         xoff: Bytes::new(4_000),
@@ -35,21 +50,29 @@ fn config(choice: u8, traffic: u8, host: u8) -> NicConfig {
         version: if host & 2 == 0 { RoceVersion::V2Ipv4 } else { RoceVersion::V2Ipv6 },
         drain: (host & 4 != 0).then_some(slow),
         storm: (host & 8 != 0).then_some(storm),
+        cn_tags: tagged,
         ..RoceConfig::default()
     };
     let control = PauseConfig {
         address: plan::mac(Lid::new(1)),
         mode: [PauseMode::Pfc, PauseMode::Global, PauseMode::None, PauseMode::Pfc]
             [usize::from(host >> 4 & 3)],
+        priorities: if tagged { PriorityMap::BY_PCP } else { PriorityMap::BY_DSCP },
         ..PauseConfig::default()
     };
+    let (kind, profile) = SCHEMES[usize::from(choice >> 5)];
     let scheme = SchemeConfig {
-        kind: if choice & 32 == 0 { "none" } else { "dcqcn" }.to_owned(),
-        params: [("profile".to_owned(), profile(choice >> 6).into())].into_iter().collect(),
+        kind: kind.to_owned(),
+        params: profile.map(|profile| ("profile".to_owned(), profile.into())).into_iter().collect(),
     };
+    let mut classes = plain.classes.clone();
+    if tagged {
+        classes[2].transport = Transport::Test;
+    }
     NicConfig {
         wire: Encapsulation::Roce(roce),
-        scheme: if scheme.kind == "none" { plain.scheme } else { scheme },
+        scheme,
+        classes,
         link: LinkConfig { control: FlowControlConfig::Pause(control), ..plain.link },
         host: (host & 64 != 0).then(serving),
         management: None,
@@ -62,8 +85,4 @@ fn serving() -> HostConfig {
     let kinds = [ServiceKind::Rping, ServiceKind::Perftest];
     let serve = kinds.map(|kind| ServeConfig { kind, port: kind.port() }).to_vec();
     HostConfig { serve, remotes: Vec::new() }
-}
-
-fn profile(choice: u8) -> &'static str {
-    ["paper", "cx", "hpcc", "paper"][usize::from(choice & 3)]
 }

@@ -2,6 +2,7 @@
 
 use crate::datagram::EPOCH;
 use crate::frames;
+use crate::seeds_text;
 use crate::tape::Tape;
 use bytes::BytesMut;
 use capture::pcapng;
@@ -32,6 +33,11 @@ pub fn seeds(target: &str) -> Vec<Vec<u8>> {
         "capture" => (0..24).map(|n| capture(&tape(160), n)).collect(),
         "text" => (0..24).map(|n| text(&tape(64), n)).collect(),
         "scenario" => scenarios(),
+        "offload" => (0..36).map(|n| offload(&tape(300), n)).collect(),
+        "trace" => seeds_text::traces(),
+        "api" => seeds_text::json(),
+        "http" => seeds_text::requests(),
+        "join" => seeds_text::joining(),
         "switch" | "ethernet_switch" | "nic" | "roce_nic" => {
             (0..36).map(|n| operations(&tape(40 + u64::from(n) * 12), n)).collect()
         }
@@ -119,6 +125,42 @@ fn link_packet(tape: &[u8], n: u8) -> Vec<u8> {
         _ => {}
     }
     octets
+}
+
+/// TCP and UDP over IPv4 and IPv6 whose checksum or segmentation is left to hardware.
+fn offload(tape: &[u8], n: u8) -> Vec<u8> {
+    let (is_ipv6, is_tcp) = (n % 2 == 1, n % 3 != 2);
+    let mut frame = tape[..12].to_vec();
+    let payload = &tape[60..60 + usize::from(n) * 6];
+    let transport: Vec<u8> = match is_tcp {
+        true => [&tape[20..32], &[0x50, 0x99], &tape[32..38]].concat(),
+        false => [&tape[20..24], &(8 + payload.len() as u16).to_be_bytes(), &[0, 0]].concat(),
+    };
+    let length = (transport.len() + payload.len()) as u16;
+    let protocol = if is_tcp { 6 } else { 17 };
+    if is_ipv6 {
+        frame.extend([0x86, 0xdd, 0x60, 0, 0, 0]);
+        frame.extend(length.to_be_bytes());
+        frame.extend([protocol, 64]);
+        frame.extend(&tape[..32]);
+    } else {
+        frame.extend([0x08, 0x00, 0x45, 0]);
+        frame.extend((20 + length).to_be_bytes());
+        frame.extend([0, 1, 0x40, 0, 64, protocol, 0, 0]);
+        frame.extend(&tape[..8]);
+    }
+    let start = frame.len() as u16;
+    frame.extend(&transport);
+    frame.extend(payload);
+    let segmented = [0, if is_tcp { 1 } else { 5 }, if is_tcp { 4 } else { 5 }];
+    let gso = if n % 4 == 0 { 0 } else { segmented[1 + usize::from(is_ipv6)] };
+    let mut head = vec![u8::from(n % 5 != 4), gso, 0, 0];
+    let size = u16::from(n % 7) * 9;
+    for number in [size, start, if is_tcp { 16 } else { 6 }] {
+        head.extend(number.to_ne_bytes());
+    }
+    head.extend(frame);
+    head
 }
 
 /// The octet that selects repairs, and an Ethernet frame: RoCE over IPv4, IPv6 or GRH, PAUSE or PFC.

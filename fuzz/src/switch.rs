@@ -14,6 +14,9 @@ use switchd::switch::Switch;
 const PORTS: usize = 4;
 const BUFFER: u64 = 6 * 2112;
 
+/// Schemes of a switch, by two bits of the first octet.
+pub const SCHEMES: [&str; 4] = ["none", "ib-cca", "none", "rr-cc"];
+
 /// The first octet chooses the switch configuration; the others are operations.
 pub fn check(octets: &[u8]) {
     let mut tape = Tape::new(octets);
@@ -36,13 +39,9 @@ fn config(choice: u8) -> SwitchConfig {
         last: Lid::new(lid),
         port: PortNumber::from_index(usize::from(lid) - 1),
     };
-    let mut params = toml::Table::new();
-    let scheme = if choice & 4 == 0 {
-        "none"
-    } else {
-        params.insert("threshold".to_owned(), toml::Value::Integer(15));
-        "ib-cca"
-    };
+    let kind = SCHEMES[usize::from(choice >> 2 & 1 | choice >> 3 & 2)];
+    let threshold = ("threshold".to_owned(), toml::Value::Integer(15));
+    let params = [threshold].into_iter().filter(|_| kind != "none").collect();
     SwitchConfig {
         name: "s0".to_owned(),
         seed: choice.into(),
@@ -53,7 +52,7 @@ fn config(choice: u8) -> SwitchConfig {
             ..MemoryConfig::default()
         },
         sl2vl: (0..15).map(|level| level % data_lanes).chain([15]).collect(),
-        scheme: SchemeConfig { kind: scheme.to_owned(), params },
+        scheme: SchemeConfig { kind: kind.to_owned(), params },
         ports: vec![PortConfig::plain(true, link, Duration::ZERO); PORTS],
         routes: (1..=PORTS as u16).map(route).collect(),
         routing: RoutingConfig::default(),

@@ -2,8 +2,11 @@
 //!
 //! `fuzz.sh` searches for new inputs. An input that found a fault stays in the corpus after the fix.
 
-use pausebed_fuzz::{TARGETS, Target};
+use emulation::clock::{Stopwatch, realtime_ns};
+use pausebed_fuzz::{TARGETS, Target, ethernet_switch, nic, roce_nic, switch};
+use proto::congestion::schemes::SCHEMES;
 use proto::random::Random;
+use proto::technology::Technology;
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -53,13 +56,13 @@ fn every_target_has_a_program_and_every_program_a_target() {
     assert_eq!(programs, targets);
 }
 
-/// Half of the inputs are random octets; the other half are corpus inputs with random changes.
-fn smoke(name: &str, rounds: u32) {
+/// Random inputs until `go_on` says no: half of them are random octets, the others corpus inputs with random changes.
+fn smoke(name: &str, seed: u64, mut go_on: impl FnMut(u32) -> bool) {
     let target = target(name);
     let kept = corpus(target);
-    let mut random = Random::stream(7, name, "smoke");
+    let mut random = Random::stream(seed, name, "smoke");
     let mut below = |bound: usize| random.below(bound as u64) as usize;
-    for round in 0..rounds {
+    for round in (0..).take_while(|round| go_on(*round)) {
         let mut input: Vec<u8> = match round % 2 {
             0 => (0..below(600)).map(|_| below(256) as u8).collect(),
             _ => kept[below(kept.len())].1.clone(),
@@ -76,58 +79,81 @@ fn smoke(name: &str, rounds: u32) {
                 _ => input[at] ^= 1 << below(8),
             }
         }
-        holds(target, &input, &format!("round {round}"));
+        holds(target, &input, &format!("round {round} of seed {seed}"));
+    }
+}
+
+macro_rules! rounds {
+    ($($name:ident $rounds:literal)+) => {
+        /// How many random inputs each target gets, which is about a second of each.
+        const ROUNDS: &[(&str, u32)] = &[$((stringify!($name), $rounds)),+];
+
+        mod random_inputs_pass {
+            $(#[test]
+            fn $name() {
+                super::smoke(stringify!($name), 7, |round| round < $rounds);
+            })+
+        }
+    };
+}
+
+rounds! {
+    packet 20_000
+    link_packet 20_000
+    ethernet 20_000
+    congestion 20_000
+    datagram 10_000
+    offload 20_000
+    capture 4_000
+    text 4_000
+    scenario 2_000
+    trace 10_000
+    api 10_000
+    http 1_000
+    join 1_000
+    switch 3_000
+    ethernet_switch 3_000
+    nic 3_000
+    roce_nic 3_000
+}
+
+#[test]
+fn every_target_gets_random_inputs() {
+    let names = TARGETS.iter().map(|target| target.name);
+    assert!(names.eq(ROUNDS.iter().map(|(name, _)| *name)), "{ROUNDS:?}");
+}
+
+#[test]
+#[ignore = "slow: three minutes"]
+fn fuzz_ten_seconds_of_random_inputs_of_each_target_pass() {
+    // New inputs each time; a failure names the seed.
+    let seed = realtime_ns();
+    for target in TARGETS {
+        let stopwatch = Stopwatch::start();
+        let mut rounds = 0;
+        smoke(target.name, seed, |round| {
+            rounds = round;
+            stopwatch.seconds() < 10.0
+        });
+        println!("{}: {rounds} inputs of seed {seed}", target.name);
     }
 }
 
 #[test]
-fn thousands_of_random_packets_pass() {
-    smoke("packet", 20_000);
-    smoke("link_packet", 20_000);
-    smoke("congestion", 20_000);
-}
-
-#[test]
-fn thousands_of_random_ethernet_frames_pass() {
-    smoke("ethernet", 20_000);
-}
-
-#[test]
-fn thousands_of_random_datagrams_pass() {
-    smoke("datagram", 10_000);
-}
-
-#[test]
-fn thousands_of_random_captures_pass() {
-    smoke("capture", 4_000);
-}
-
-#[test]
-fn thousands_of_random_texts_pass() {
-    smoke("text", 4_000);
-}
-
-#[test]
-fn thousands_of_random_scenarios_pass() {
-    smoke("scenario", 2_000);
-}
-
-#[test]
-fn thousands_of_random_switch_operations_pass() {
-    smoke("switch", 3_000);
-}
-
-#[test]
-fn thousands_of_random_ethernet_switch_operations_pass() {
-    smoke("ethernet_switch", 3_000);
-}
-
-#[test]
-fn thousands_of_random_nic_operations_pass() {
-    smoke("nic", 3_000);
-}
-
-#[test]
-fn thousands_of_random_roce_nic_operations_pass() {
-    smoke("roce_nic", 3_000);
+fn every_scheme_has_a_switch_and_an_adapter() {
+    let adapters = |technology| match technology {
+        Technology::Infiniband => nic::SCHEMES.to_vec(),
+        Technology::Ethernet => roce_nic::SCHEMES.map(|(kind, _)| kind).to_vec(),
+    };
+    let switches = |technology| match technology {
+        Technology::Infiniband => switch::SCHEMES.to_vec(),
+        Technology::Ethernet => ethernet_switch::SCHEMES.to_vec(),
+    };
+    for scheme in SCHEMES {
+        for technology in scheme.technologies {
+            let both = [adapters(*technology), switches(*technology)];
+            let has = both.iter().all(|kinds| kinds.contains(&scheme.name));
+            assert!(has, "{} on {technology:?}", scheme.name);
+        }
+    }
 }

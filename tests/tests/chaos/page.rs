@@ -1,6 +1,7 @@
 //! docs/reliability.md, made from the ledgers of the campaigns.
 
 use super::{faults, frames, increments, proofs};
+use pausebed_fuzz::{Kind, TARGETS};
 use pausebed_tests::ledger::{self, Line};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -29,7 +30,6 @@ These campaigns of the same plan have no ledger. Where tests cover a part of one
 | attack | to reach | what there is |
 |---|---|---|
 | two labs of two hours with faults on and off | nothing unaccounted, memory and descriptors constant | `./test.sh --slow chaos_soak`; run for 88 minutes: 1736 faults, all 326 accounts closed, descriptors constant, memory of no process grew by more than 0.32 MB an hour |
-| fuzzing of decoders, and of engines as sequences | 10^9 executions and 10^7 sequences, with a ledger | `./fuzz.sh`, without a ledger |
 ";
 
 /// The last line of each part of a campaign, and what its ledger says of all.
@@ -59,11 +59,15 @@ impl Reached {
         good.map(|line| (line.part.as_str(), line.result.as_str()))
     }
 
-    fn row(&self, attack: &str, target: &str, reached: &str, repeat: &str) -> String {
+    fn row(&self, attack: &str, target: &str, reached: &str, test: &str) -> String {
+        self.row_by(attack, target, reached, &format!("./test.sh --slow {test}"))
+    }
+
+    fn row_by(&self, attack: &str, target: &str, reached: &str, repeat: &str) -> String {
         let open = self.last.values().filter(|line| line.has_found()).count();
         let (found, commits) = (self.found, self.commits.join(" "));
         format!(
-            "| {attack} | {target} | {reached} | {found}, open {open} | {commits} | `./test.sh --slow {repeat}` |\n"
+            "| {attack} | {target} | {reached} | {found}, open {open} | {commits} | `{repeat}` |\n"
         )
     }
 }
@@ -259,6 +263,33 @@ fn all_proofs(text: &str) -> String {
     proofs::PROOFS.iter().chain(&proofs::SLOW).map(row).collect()
 }
 
+/// Executions add up over all runs.
+fn fuzzing(text: &str) -> String {
+    let row = |kind: Kind, attack: &str, target: &str| {
+        let names = TARGETS.iter().filter(|target| target.kind == kind).map(|target| target.name);
+        let of_each: Vec<(&str, String)> = names.map(|name| (name, of_kind(text, name))).collect();
+        let sum = |text: &str, how: &str| -> u64 {
+            let lines = Line::all(text).into_iter().filter(|line| line.result.contains(how));
+            lines.filter_map(|line| before(&line.result, " executions")).sum()
+        };
+        let all: String = of_each.iter().map(|(_, text)| text.as_str()).collect();
+        let each: Vec<String> =
+            of_each.iter().map(|(name, text)| format!("{name} {}", sum(text, ""))).collect();
+        let now = format!(
+            "{}, of which {} with the address sanitizer ({})",
+            sum(&all, ""),
+            sum(&all, "sanitizer address"),
+            each.join(", ")
+        );
+        Reached::of(&all).row_by(attack, target, &now, "./fuzz.sh")
+    };
+    [
+        row(Kind::Decoder, "fuzzing: inputs of decoders", "10^9 executions"),
+        row(Kind::Engine, "fuzzing: sequences of operations on devices, with every scheme", "10^7"),
+    ]
+    .concat()
+}
+
 /// The part of the ledger of counters that says how many mutants there are.
 pub const MUTANTS: &str = "mutants";
 
@@ -331,6 +362,7 @@ fn page(ledger: impl Fn(&str) -> String) -> String {
         http(&ledger("http")),
         all_proofs(&ledger("proofs")),
         counters(&ledger("counters")),
+        fuzzing(&ledger("fuzz")),
     ];
     page += "| attack | to reach | reached | faults found | commits | repeat |\n|---|---|---|---|---|---|\n";
     let costs = costs(&ledger("frames"));
@@ -341,8 +373,10 @@ fn page(ledger: impl Fn(&str) -> String) -> String {
 #[test]
 fn the_page_is_made_from_the_ledgers() {
     let made = page(|campaign| {
-        let file = ledger::kept().join(format!("pausebed-chaos-{campaign}.ledger"));
-        fs::read_to_string(file).unwrap_or_default()
+        let file =
+            |front: &str| ledger::kept().join(format!("pausebed-{front}{campaign}.ledger"));
+        let text = fs::read_to_string(file("chaos-")).or_else(|_| fs::read_to_string(file("")));
+        text.unwrap_or_default()
     });
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/reliability.md");
     if std::env::var_os("PAUSEBED_REWRITE_SNAPSHOTS").is_some() {

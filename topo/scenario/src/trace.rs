@@ -59,9 +59,9 @@ impl Trace {
     }
 
     /// Number of ranks: one more than the highest.
-    pub fn ranks(&self) -> u32 {
+    pub fn ranks(&self) -> u64 {
         let ends = self.messages.iter().flat_map(|message| [message.from, message.to]);
-        ends.max().map_or(0, |highest| highest + 1)
+        ends.max().map_or(0, |highest| u64::from(highest) + 1)
     }
 
     /// By message: how many others in a row it waits for, one behind the other.
@@ -166,6 +166,8 @@ mod tests {
         };
         assert_eq!((trace.messages.len(), &trace.messages[1]), (2, &expected));
         assert_eq!((trace.ranks(), trace.levels()), (2, vec![0, 1]));
+        let highest = Trace::parse("a at=0us 4294967295 1 5", &scale()).expect("it is good");
+        assert_eq!(highest.ranks(), 1 << 32);
         // 2 us and 0.8 us, then 9 us and 0.4 us.
         assert_eq!(trace.ideal(BitRate::gbps(10)), Duration::from_ps(9_400_000));
     }

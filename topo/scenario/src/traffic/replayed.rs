@@ -87,7 +87,7 @@ fn one(
     };
     let ranks = ranks(fields, &written, fabric, seed)?;
     let trace = trace(fields, &written, ranks.len() as u32)?;
-    if trace.ranks() as usize > ranks.len() {
+    if trace.ranks() > ranks.len() as u64 {
         let message = format!("{} ranks on {} NICs", trace.ranks(), ranks.len());
         return fields.refuse("on", message, "more NICs, or fewer ranks");
     }

@@ -1,0 +1,4 @@
+//! Fuzz target that calls `pausebed_fuzz::trace::check`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|octets: &[u8]| pausebed_fuzz::trace::check(octets));
