@@ -10,8 +10,8 @@ use proto::units::{BitRate, Bytes, Duration};
 use proto::wire::classify::PriorityMap;
 use proto::wire::ethernet::plan;
 use switchd::config::{
-    Defence, DomainConfig, MacTableParams, MemoryConfig, PortConfig, Read, Route, RoutingConfig, StormAction,
-    SwitchConfig, WatchdogConfig,
+    Defence, DomainConfig, MacTableParams, MemoryConfig, PortConfig, Read, Route, RoutingConfig,
+    StormAction, SwitchConfig, WatchdogConfig,
 };
 use switchd::switch::Switch;
 
@@ -20,8 +20,7 @@ const PORTS: u16 = 4;
 const BUFFER: u64 = 60_000;
 
 /// Schemes of a switch, by the three upper bits of the first octet.
-pub const SCHEMES: [&str; 8] =
-    ["dcqcn", "dcqcn", "dcqcn", "dcqcn", "qcn", "qcn", "bcn", "none"];
+pub const SCHEMES: [&str; 8] = ["dcqcn", "dcqcn", "dcqcn", "dcqcn", "qcn", "qcn", "bcn", "none"];
 
 /// The first two octets choose the switch configuration; the others are operations.
 pub fn check(octets: &[u8]) {
@@ -125,8 +124,9 @@ fn port(number: u16, choice: u8, more: u8) -> PortConfig {
     };
     let defences = [Defence::InteriorReady, Defence::Interior, Defence::Edge, Defence::Disabled];
     let notifies = ["qcn", "bcn"].contains(&SCHEMES[usize::from(choice >> 5)]);
-    let domain = notifies
-        .then(|| DomainConfig::new(1 << 3, defences[usize::from((number as u8 + more) & 3)]));
+    let domain = notifies.then(|| {
+        DomainConfig::new(1 << 3, defences[usize::from((number as u8).wrapping_add(more) & 3)])
+    });
     let plain = PortConfig::plain(number < PORTS, link, Duration::ZERO);
     PortConfig { domain: domain.unwrap_or_default(), ..plain }
 }

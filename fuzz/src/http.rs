@@ -57,8 +57,14 @@ fn router() -> Router {
     Router::new()
         .route("/names", get(names))
         .route("/query", get(async |Query(all): Query<HashMap<String, String>>| Json(all)))
-        .route("/links/{port}", post(async |Path(_): Path<String>, Json(it): Json<LinkChange>| Json(it)))
-        .route("/faults/{port}", post(async |Path(_): Path<String>, Json(it): Json<Fault>| Json(it)))
+        .route(
+            "/links/{port}",
+            post(async |Path(_): Path<String>, Json(it): Json<LinkChange>| Json(it)),
+        )
+        .route(
+            "/faults/{port}",
+            post(async |Path(_): Path<String>, Json(it): Json<Fault>| Json(it)),
+        )
         .route("/traffic", post(async |Json(it): Json<TrafficChange>| Json(it)))
         .route("/capture", post(async |Json(it): Json<CaptureRequest>| Json(it)))
         .layer(DefaultBodyLimit::max(BODY_MAX))

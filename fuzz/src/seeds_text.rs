@@ -37,7 +37,10 @@ pub fn json() -> Vec<Vec<u8>> {
         (7, r#"{"lab":"one"}"#),
         (8, r#"{"nodes":[]}"#),
         (9, r#"{"names":["s0:1"],"outputs":[]}"#),
-        (10, "{\"id\":1,\"call\":\"hello\"}\n{\"id\":2,\"call\":{\"open_device\":{\"name\":null}}}\n"),
+        (
+            10,
+            "{\"id\":1,\"call\":\"hello\"}\n{\"id\":2,\"call\":{\"open_device\":{\"name\":null}}}\n",
+        ),
         (10, "{\"id\":3,\"call\":{\"query_gid\":{\"device\":1,\"index\":0}}}\n\nnonsense\n"),
         (
             10,

@@ -373,8 +373,7 @@ fn page(ledger: impl Fn(&str) -> String) -> String {
 #[test]
 fn the_page_is_made_from_the_ledgers() {
     let made = page(|campaign| {
-        let file =
-            |front: &str| ledger::kept().join(format!("pausebed-{front}{campaign}.ledger"));
+        let file = |front: &str| ledger::kept().join(format!("pausebed-{front}{campaign}.ledger"));
         let text = fs::read_to_string(file("chaos-")).or_else(|_| fs::read_to_string(file("")));
         text.unwrap_or_default()
     });
