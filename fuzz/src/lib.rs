@@ -15,6 +15,7 @@ pub mod frames;
 pub mod http;
 pub mod join;
 pub mod link_packet;
+pub mod mutate;
 pub mod nic;
 pub mod offload;
 pub mod packet;

@@ -3,41 +3,36 @@
 //! `fuzz.sh` searches for new inputs. An input that found a fault stays in the corpus after the fix.
 
 use emulation::clock::{Stopwatch, realtime_ns};
+use pausebed_fuzz::mutate::{self, holds};
 use pausebed_fuzz::{TARGETS, Target, ethernet_switch, nic, roce_nic, switch};
 use proto::congestion::schemes::SCHEMES;
-use proto::random::Random;
 use proto::technology::Technology;
 use std::fs;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 fn target(name: &str) -> &'static Target {
     TARGETS.iter().find(|target| target.name == name).expect("TARGETS has a row for the target")
 }
 
-/// Inputs of a target's corpus, sorted by name.
-fn corpus(target: &Target) -> Vec<(PathBuf, Vec<u8>)> {
+/// Inputs of a target's corpus with their paths, sorted by name.
+fn corpus(target: &Target) -> (Vec<PathBuf>, Vec<Vec<u8>>) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/corpus").join(target.name);
     let mut paths: Vec<PathBuf> = fs::read_dir(&folder)
         .unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
         .map(|entry| entry.expect("a readable folder").path())
         .collect();
     paths.sort();
-    paths.into_iter().map(|path| (path.clone(), fs::read(path).expect("a file"))).collect()
-}
-
-fn holds(target: &Target, input: &[u8], name: &str) {
-    let outcome = catch_unwind(AssertUnwindSafe(|| (target.check)(input)));
-    assert!(outcome.is_ok(), "{} panicked on {name}: {input:02x?}", target.name);
+    let inputs = paths.iter().map(|path| fs::read(path).expect("a file")).collect();
+    (paths, inputs)
 }
 
 #[test]
 fn every_corpus_input_passes() {
     for target in TARGETS {
-        let inputs = corpus(target);
+        let (paths, inputs) = corpus(target);
         assert!(inputs.len() >= 12, "{} has {} inputs", target.name, inputs.len());
-        for (path, input) in inputs {
-            holds(target, &input, &path.display().to_string());
+        for (path, input) in paths.into_iter().zip(inputs) {
+            holds(target, &input, &path.display());
         }
     }
 }
@@ -56,42 +51,16 @@ fn every_target_has_a_program_and_every_program_a_target() {
     assert_eq!(programs, targets);
 }
 
-/// Random inputs until `go_on` says no: half of them are random octets, the others corpus inputs with random changes.
-fn smoke(name: &str, seed: u64, mut go_on: impl FnMut(u32) -> bool) {
-    let target = target(name);
-    let kept = corpus(target);
-    let mut random = Random::stream(seed, name, "smoke");
-    let mut below = |bound: usize| random.below(bound as u64) as usize;
-    for round in (0..).take_while(|round| go_on(*round)) {
-        let mut input: Vec<u8> = match round % 2 {
-            0 => (0..below(600)).map(|_| below(256) as u8).collect(),
-            _ => kept[below(kept.len())].1.clone(),
-        };
-        for _ in 0..below(8) {
-            if input.is_empty() {
-                break;
-            }
-            let at = below(input.len());
-            match below(4) {
-                0 => input.truncate(at),
-                1 => input.insert(at, below(256) as u8),
-                2 => input[at] = below(256) as u8,
-                _ => input[at] ^= 1 << below(8),
-            }
-        }
-        holds(target, &input, &format!("round {round} of seed {seed}"));
-    }
-}
-
 macro_rules! rounds {
     ($($name:ident $rounds:literal)+) => {
         /// How many random inputs each target gets, which is about a second of each.
-        const ROUNDS: &[(&str, u32)] = &[$((stringify!($name), $rounds)),+];
+        const ROUNDS: &[(&str, u64)] = &[$((stringify!($name), $rounds)),+];
 
         mod random_inputs_pass {
             $(#[test]
             fn $name() {
-                super::smoke(stringify!($name), 7, |round| round < $rounds);
+                let target = super::target(stringify!($name));
+                super::mutate::run(target, &super::corpus(target).1, 7, |round| round < $rounds);
             })+
         }
     };
@@ -131,7 +100,7 @@ fn fuzz_ten_seconds_of_random_inputs_of_each_target_pass() {
     for target in TARGETS {
         let stopwatch = Stopwatch::start();
         let mut rounds = 0;
-        smoke(target.name, seed, |round| {
+        mutate::run(target, &corpus(target).1, seed, |round| {
             rounds = round;
             stopwatch.seconds() < 10.0
         });

@@ -276,9 +276,9 @@ fn fuzzing(text: &str) -> String {
         let each: Vec<String> =
             of_each.iter().map(|(name, text)| format!("{name} {}", sum(text, ""))).collect();
         let now = format!(
-            "{}, of which {} with the address sanitizer ({})",
+            "{}, of which {} guided by coverage and with the address sanitizer ({})",
             sum(&all, ""),
-            sum(&all, "sanitizer address"),
+            sum(&all, "guided, address sanitizer"),
             each.join(", ")
         );
         Reached::of(&all).row_by(attack, target, &now, "./fuzz.sh")
