@@ -395,3 +395,17 @@ fn only_the_last_line_of_a_part_counts_and_open_faults_are_counted() {
     let steps = steps("udp up 1\ta\t1\tkilled before x\nudp up 2\ta\t1\tno such step: 1 steps\n");
     assert!(steps.contains("| 1 (udp up: all 1) |"), "{steps}");
 }
+
+#[test]
+fn executions_add_up_over_runs() {
+    let made = fuzzing(
+        "packet\ta\t1\t5 executions, 1 s, random\npacket\tb\t2\t7 executions, 1 s, guided, address sanitizer\n\
+         nic\tb\t2\tFOUND a panic: 3 executions, 1 s, random\n",
+    );
+    let decoders = "| 12, of which 7 guided by coverage and with the address sanitizer (packet 12, link_packet 0,";
+    assert!(made.contains(decoders), "{made}");
+    assert!(
+        made.contains("| 3, of which 0 guided") && made.contains("| 1, open 1 | `b` |"),
+        "{made}"
+    );
+}
