@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 
 mod ethernet;
 mod pair;
+mod traffic;
 
 fn config(data_lanes: u8) -> LinkConfig {
     LinkConfig {
@@ -217,6 +218,10 @@ fn a_sender_beyond_its_credits_is_counted_as_an_overrun() {
     }
     let beyond = port.receive(&full, now, now, &mut log);
     assert_eq!(beyond, Arrival::Lost(DropReason::BufferOverrun));
+    let mut reading = PortReading::default();
+    port.read(now, &mut reading);
+    let want_of_room = [reading.drops.get(DropReason::BufferOverrun), reading.drops.total()];
+    assert_eq!((want_of_room, reading.lanes[0].counters.no_room), ([1, 1], 1));
 }
 
 #[test]
