@@ -305,22 +305,122 @@ impl Management {
 mod tests {
     use super::*;
     use crate::agent::{ManagementConfig, NodeKind};
-    use crate::datagram::{HOP_COUNT, HOP_POINTER, SUBNET_DIRECTED};
+    use crate::datagram::{BASE_VERSION, HOP_COUNT, HOP_POINTER, PERFORMANCE, SUBNET_DIRECTED};
+    use proto::ids::QueuePairNumber;
     use proto::link::credit::{LinkState, Observation};
     use proto::link::{CreditConfig, FlowControlConfig, LinkConfig};
     use proto::units::{BitRate, Bytes};
+    use proto::wire::infiniband::{ExtendedHeaders, Grh, Opcode, Packet, PacketBuilder};
 
-    #[test]
-    fn the_answer_of_a_manager_to_another_returns_along_the_path_of_the_request() {
+    fn node(kind: NodeKind) -> Management {
         let link = LinkConfig {
             rate: BitRate::gbps(8),
             mtu: Bytes::new(2048),
             buffer: Bytes::new(1 << 16),
             control: FlowControlConfig::Credit(CreditConfig::default()),
         };
+        let links = [&link, &link];
+        let ports = if kind == NodeKind::Switch { 2 } else { 1 };
         let config = ManagementConfig { guid: 0x100 };
-        let agents = Agents::new(NodeKind::Adapter, "h1", &config, &[&link]);
-        let mut management = Management::new(agents);
+        Management::new(Agents::new(kind, "n1", &config, &links[..ports]))
+    }
+
+    fn hand_in(management: &mut Management, octets: &mut BytesMut) -> Verdict {
+        let none = &mut |_| Totals::default();
+        management.receive(octets, PortNumber::from_index(0), none, Instant::ZERO)
+    }
+
+    fn emitted(addresses: &Addresses, datagram: &Datagram) -> BytesMut {
+        let mut octets = BytesMut::new();
+        packet::emit(addresses, datagram, &mut octets);
+        octets
+    }
+
+    #[test]
+    fn each_fault_of_a_packet_has_its_own_reason() {
+        const HERE: Lid = Lid::PERMISSIVE;
+        let subnet = Addresses::subnet(HERE, HERE);
+        let general = Addresses::general(HERE, HERE, 1, VirtualLane::ZERO);
+        let get = |class| Datagram::request(class, method::GET, 0x11, 0, 7);
+        let (own, performance) = (get(SUBNET_DIRECTED), get(PERFORMANCE));
+        let amended = |addresses, datagram, size, amend: &dyn Fn(&mut PacketBuilder)| {
+            let octets = emitted(addresses, datagram);
+            let packet = Packet::parse(&octets).expect("a good packet");
+            let mut builder = PacketBuilder::of(&packet).expect("it is not raw");
+            amend(&mut builder);
+            let mut amended = BytesMut::new();
+            let fill = |payload: &mut [u8]| payload.copy_from_slice(&packet.payload[..size]);
+            builder.emit(&mut amended, size, fill).expect("it is short");
+            amended
+        };
+        let size = Datagram::LEN;
+        let send_only = |builder: &mut PacketBuilder| {
+            builder.bth.opcode = Opcode::RC_SEND_ONLY;
+            builder.extended = ExtendedHeaders::NONE;
+        };
+        let global = |builder: &mut PacketBuilder| builder.grh = Some(Grh::default());
+        let with_key = |builder: &mut PacketBuilder| {
+            builder.extended.deth.as_mut().expect("a datagram").queue_key = 5;
+        };
+        let other_version = {
+            let mut datagram = own.clone();
+            datagram.set(&BASE_VERSION, 2);
+            datagram
+        };
+        let trap = Datagram::request(SUBNET_DIRECTED, method::TRAP, notice::ATTRIBUTE.id, 0, 7);
+        let from = |addresses: Addresses| {
+            move |change: fn(&mut Addresses)| {
+                let mut addresses = addresses;
+                change(&mut addresses);
+                addresses
+            }
+        };
+        let (subnet_but, general_but) = (from(subnet), from(general));
+        let cases = [
+            (amended(&subnet, &own, size, &send_only), DropReason::Opcode),
+            (amended(&subnet, &own, size - 4, &|_| {}), DropReason::PacketLength),
+            (amended(&subnet, &own, size, &global), DropReason::GlobalHeader),
+            (
+                emitted(&subnet_but(|to| to.pair = QueuePairNumber::truncate(1)), &own),
+                DropReason::QueuePair,
+            ),
+            (amended(&general, &performance, size, &with_key), DropReason::Key),
+            (emitted(&general, &own), DropReason::QueuePair),
+            (emitted(&subnet_but(|to| to.destination = Lid::new(9)), &own), DropReason::NotForUs),
+            (
+                emitted(&general_but(|to| to.partition = 0x8001), &performance),
+                DropReason::PartitionKey,
+            ),
+            (emitted(&subnet, &own.clone().along(&[1, 1])), DropReason::Management),
+            (emitted(&subnet, &other_version), DropReason::Management),
+            (emitted(&subnet, &trap), DropReason::Management),
+        ];
+        for (mut octets, reason) in cases {
+            let verdict = hand_in(&mut node(NodeKind::Adapter), &mut octets);
+            assert_eq!(verdict, Verdict::Drop(reason));
+        }
+        // Port 2 of a switch has no peer.
+        let mut on = own.along(&[1, 2]);
+        on.set(&HOP_POINTER, 1);
+        let verdict = hand_in(&mut node(NodeKind::Switch), &mut emitted(&subnet, &on));
+        assert_eq!(verdict, Verdict::Drop(DropReason::LinkState));
+    }
+
+    #[test]
+    fn a_program_that_reads_nothing_gets_so_many_datagrams_and_the_others_are_dropped() {
+        let mut adapter = node(NodeKind::Adapter);
+        let addresses = Addresses::general(Lid::PERMISSIVE, Lid::PERMISSIVE, 1, VirtualLane::ZERO);
+        let answer = Datagram::request(PERFORMANCE, method::GET_RESPONSE, 0x12, 0, 7);
+        for _ in 0..CLIENT_MAX {
+            assert_eq!(hand_in(&mut adapter, &mut emitted(&addresses, &answer)), Verdict::Taken);
+        }
+        let verdict = hand_in(&mut adapter, &mut emitted(&addresses, &answer));
+        assert_eq!(verdict, Verdict::Drop(DropReason::ManagementOverrun));
+    }
+
+    #[test]
+    fn the_answer_of_a_manager_to_another_returns_along_the_path_of_the_request() {
+        let mut management = node(NodeKind::Adapter);
         let (port, now) = (PortNumber::from_index(0), Instant::ZERO);
         let seen = Observation { is_up: true, state: LinkState::Initialize, restarts: 0 };
         management.agents.observe(port, seen, now);

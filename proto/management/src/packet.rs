@@ -73,9 +73,10 @@ impl Addresses {
 pub fn parse(octets: &[u8]) -> Result<(Addresses, Datagram), DropReason> {
     verify_icrc(octets).map_err(|error| error.drop_reason())?;
     let packet = Packet::parse(octets).map_err(|error| error.drop_reason())?;
-    let bth =
-        packet.bth.filter(|bth| bth.opcode == Opcode::UD_SEND_ONLY).ok_or(DropReason::Opcode)?;
-    let deth = packet.extended.deth.ok_or(DropReason::Opcode)?;
+    let (bth, deth) = match (packet.bth, packet.extended.deth) {
+        (Some(bth), Some(deth)) if bth.opcode == Opcode::UD_SEND_ONLY => (bth, deth),
+        _ => return Err(DropReason::Opcode),
+    };
     let datagram = Datagram::of(packet.payload).ok_or(DropReason::PacketLength)?;
     let lrh = packet.lrh;
     let is_subnet = lrh.virtual_lane == VirtualLane::MANAGEMENT;

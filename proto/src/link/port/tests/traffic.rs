@@ -13,7 +13,8 @@ const GROUP: u16 = 0xc000;
 fn made(opcode: Opcode, lane: u8, dlid: u16, destination: u32, [fecn, becn]: [bool; 2]) -> Frame {
     let destination = QueuePairNumber::truncate(destination);
     let bth = Bth { fecn, becn, ..Bth::new(opcode, destination, Psn::default()) };
-    let aeth = (opcode == Opcode::RC_ACKNOWLEDGE).then(|| Aeth::parse(&[0; Aeth::LEN]).expect("zeros"));
+    let aeth =
+        (opcode == Opcode::RC_ACKNOWLEDGE).then(|| Aeth::parse(&[0; Aeth::LEN]).expect("zeros"));
     let builder = PacketBuilder {
         virtual_lane: VirtualLane::truncate(lane),
         service_level: ServiceLevel::truncate(3),
@@ -42,9 +43,9 @@ fn packets() -> Vec<(FrameClass, Frame)> {
 /// Octets of the packets in all, and of those that are not management.
 fn octets() -> [u64; 2] {
     let of = |management: bool| {
-        let all = packets().into_iter().filter(|(class, _)| {
-            management || *class != FrameClass::Management
-        });
+        let all = packets()
+            .into_iter()
+            .filter(|(class, _)| management || *class != FrameClass::Management);
         all.map(|(_, frame)| frame.line_size().get()).sum()
     };
     [of(true), of(false)]
@@ -100,10 +101,13 @@ fn what_arrives_is_counted_by_lane_level_and_mark() {
     }
     let [all, data] = octets();
     let received = |packets, octets| PacketCount { packets, octets };
-    let expected = Traffic { received: received(6, all), fecn: 1, becn: 2, sent: port.traffic().sent };
+    let expected =
+        Traffic { received: received(6, all), fecn: 1, becn: 2, sent: port.traffic().sent };
     assert_eq!(port.traffic(), &expected);
-    let mut detail = TrafficDetail { multicast_received: 1, link_received: before, ..Default::default() };
-    let level = LevelTraffic { received: received(5, data), fecn: 1, becn: 2, ..Default::default() };
+    let mut detail =
+        TrafficDetail { multicast_received: 1, link_received: before, ..Default::default() };
+    let level =
+        LevelTraffic { received: received(5, data), fecn: 1, becn: 2, ..Default::default() };
     detail.levels[3] = level;
     assert!(before > 0);
     assert_eq!(port.detail(), Some(&detail));
