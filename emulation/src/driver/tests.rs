@@ -1,5 +1,6 @@
 //! Workers in threads of this process, over real sockets, in wall-clock time.
 
+use super::account::Account;
 use super::*;
 use crate::cable::datagram::{DatagramSocket, Peer};
 use crate::cable::exchange::packets::PortSocket;
@@ -11,11 +12,12 @@ use crate::cable::namespace::{Namespace, within};
 use crate::cable::packet_socket::PacketSocket;
 use crate::cable::reconcile::reconcile;
 use crate::cable::shim::SendingEnd;
-use crate::cable::{udp, unix};
+use crate::cable::{FrameTally, udp, unix};
 use crate::clock::Clock;
 use crate::fidelity::judge;
 use crate::recorder::{Recorder, RecordingPlan};
 use crate::wiring::{Action, End, FrameFilter, Impairment, Wiring};
+use proto::frame::FrameKind;
 use proto::ids::PortNumber;
 use proto::units::Duration;
 use std::net::{IpAddr, Ipv4Addr};
@@ -116,11 +118,8 @@ impl Lab {
         Some((lab, namespaces))
     }
 
-    /// Runs both workers. Returns their reports and the sink's log.
-    fn run(self, stop_after: Option<std::time::Duration>) -> (Vec<Report>, Log) {
-        let log = Log::default();
-        let clock = Clock::new(monotonic_ns() + 20_000_000, DILATION);
-        let quiet = Quiet(AtomicBool::new(false));
+    /// What both workers need.
+    fn assignments(self, clock: &Clock, log: &Log) -> Vec<Assignment> {
         let mut assignments = vec![];
         for (process, sockets) in self.sockets.into_iter().enumerate() {
             let lines =
@@ -152,13 +151,29 @@ impl Lab {
                 begin: Instant::ZERO,
                 recorder: Recorder::new(plan.clone(), &self.wiring, nodes.collect()),
                 plan,
-                devices: own.map(|((ports, send), _)| Toy::boxed(ports, send, &log)).collect(),
+                devices: own.map(|((ports, send), _)| Toy::boxed(ports, send, log)).collect(),
                 impairers: impairers(&self.wiring, 3),
                 exchange: Exchange::new(sockets, session, &lines)
                     .expect("every cable has its interface"),
                 lines,
             });
         }
+        assignments
+    }
+
+    /// Workers that have not begun.
+    fn workers(self) -> Vec<Worker> {
+        let clock = Clock::new(monotonic_ns() + 20_000_000, DILATION);
+        let assignments = self.assignments(&clock, &Log::default()).into_iter();
+        assignments.map(|run| Worker::new(run, Priority::Normal)).collect()
+    }
+
+    /// Runs both workers. Returns their reports and the sink's log.
+    fn run(self, stop_after: Option<std::time::Duration>) -> (Vec<Report>, Log) {
+        let log = Log::default();
+        let clock = Clock::new(monotonic_ns() + 20_000_000, DILATION);
+        let quiet = Quiet(AtomicBool::new(false));
+        let assignments = self.assignments(&clock, &log);
         let reports = std::thread::scope(|scope| {
             let start = |run| scope.spawn(|| Worker::new(run, Priority::Normal).run(&quiet));
             let threads: Vec<_> = assignments.into_iter().map(start).collect();
@@ -311,4 +326,64 @@ fn a_stop_in_the_middle_accounts_for_every_frame() {
         assert_eq!(middle.departures, cable(end) + delivered);
         assert!(delivered < u64::from(FRAMES), "the stop came before the end of the traffic");
     }
+}
+
+fn frame() -> Frame {
+    Frame::intact(FrameKind::Infiniband, bytes::BytesMut::zeroed(64))
+}
+
+fn frames(end_to_end: u64) -> FrameTally {
+    FrameTally { end_to_end, link_local: 0 }
+}
+
+/// The account of a worker a picosecond later.
+fn account(worker: &mut Worker) -> Account {
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let at = worker.now.max(worker.clock_read) + Duration::from_ps(1);
+    worker.await_account(at, Box::new(move |account| sender.send(account).expect("it waits")));
+    worker.make_account(at);
+    *receiver.recv().expect("an answer").expect("nothing happens before")
+}
+
+/// What a neighbour has sent and no device has handled is under way in an account, and lost if that neighbour ends.
+#[test]
+fn frames_that_wait_are_under_way_and_those_of_a_process_that_ended_are_lost() {
+    let [mut end, mut middle] = Lab::udp([0, 0, 1], false).workers().try_into().ok().expect("two");
+    let first = PortNumber::from_index(0);
+    let line = *end.run.lines.outgoing(0, first).expect("a cable");
+    (0..3).for_each(|_| end.run.exchange.send(&line, frame(), Instant::ZERO));
+    end.run.exchange.flush();
+    while middle.arrivals.iter().count() < 3 {
+        middle.receive();
+    }
+    let counted = |report: &ExchangeReport| {
+        let lines = report.received.iter().filter(|from| from.end == line.end);
+        lines.map(|from| from.counts.received).next()
+    };
+    assert_eq!(counted(&middle.run.exchange.report(&middle.run.lines)), Some(frames(3)));
+    let counts = account(&mut middle);
+    assert_eq!(counted(&counts.exchange), Some(FrameTally::default()));
+    middle.part_from(0);
+    let back = *middle.run.lines.outgoing(0, first).expect("a cable");
+    middle.run.exchange.send(&back, frame(), Instant::ZERO);
+    let ended = account(&mut middle).exchange.ended;
+    assert_eq!((ended.given, ended.taken), (FrameTally::default(), frames(1)));
+}
+
+#[test]
+fn frames_between_devices_of_a_process_are_on_cables_in_its_account() {
+    let mut workers = Lab::udp([0, 1, 1], true).workers();
+    let (at, port) = (Instant::from_ps(9), PortNumber::from_index(0));
+    workers[1].feed(FedFrame { device: 0, port, at, frame: frame() });
+    let in_flight = account(&mut workers[1]).in_flight;
+    assert_eq!(in_flight, InFlight { on_cables: frames(1), ..InFlight::default() });
+}
+
+#[test]
+fn departures_by_a_port_without_a_cable_are_counted() {
+    let mut lab = Lab::udp([0, 0, 1], false);
+    lab.wiring.links.truncate(1);
+    let (reports, log) = lab.run(None);
+    assert!(log.lock().expect("no test thread panicked").is_empty());
+    assert_eq!(reports[1].unwired, u64::from(FRAMES));
 }

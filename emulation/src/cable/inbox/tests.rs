@@ -123,7 +123,8 @@ fn strangers_and_cut_datagrams_are_counted_and_not_read() {
     let mut bench = Bench::new();
     bench.feed_from(STRANGER, &data(0), false);
     bench.feed_from(PEER, &data(0), true);
-    let expected = Rejected { foreign: 1, oversize: 1, ..Rejected::default() };
+    bench.feed_from(PEER, &[], false);
+    let expected = Rejected { foreign: 1, oversize: 1, truncated: 1, ..Rejected::default() };
     assert_eq!(bench.inbox.rejected, expected);
     assert!(bench.delivered.is_empty());
 }

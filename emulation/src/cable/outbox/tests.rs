@@ -79,9 +79,19 @@ fn frames_for_a_receiver_that_is_gone_are_given_up_and_counted() {
     (0..3).for_each(|_| outbox.put(&LINE, 1, &frame(64), Instant::ZERO));
     outbox.flush(&ours);
     assert!(!outbox.waiting());
-    assert_eq!((outbox.counts.unsent, outbox.counts.datagrams), (3, 0));
+    let errors = 3 * u64::from(TRIES_MAX);
+    assert_eq!(outbox.counts, SendCounts { unsent: 3, errors, ..SendCounts::default() });
     let sent = outbox.sent(&LINE);
     assert_eq!(sent.sent.total(), 3, "their sequence numbers are used up");
+}
+
+#[test]
+fn frames_beyond_the_backlog_are_given_up_and_counted() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (_ours, _theirs, mut outbox) = pair(directory.path());
+    // The last one waits in the open datagram.
+    (0..BACKLOG_MAX + 3).for_each(|_| outbox.put(&LINE, 1, &frame(64), Instant::ZERO));
+    assert_eq!(outbox.counts, SendCounts { unsent: 2, ..SendCounts::default() });
 }
 
 #[test]
