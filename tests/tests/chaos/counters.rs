@@ -1,8 +1,8 @@
 //! Counters that do not count: each increment is deleted, each drop reason is exchanged for another, and a test must fail.
 //!
 //! What these are says `../mutants/increments.rs`. One build has all mutants, and the environment chooses one. The unit tests
-//! of its crate come first, then the conformance cases on the virtual clock, then the other tests named here. A test that
-//! fails must fail again, and must pass without the mutant. A part of the campaign is a file.
+//! of its module come first, then those of its crate, the conformance cases on the virtual clock, and the other tests named
+//! here. A test that fails must fail again, and must pass without the mutant. A part of the campaign is a file.
 
 use super::increments::{self, FOLDERS, Mutant};
 use super::scratch::Scratch;
@@ -20,11 +20,11 @@ use std::sync::{LazyLock, Mutex};
 use std::thread;
 
 /// Files of quick tests on the virtual clock, for mutants that survive all others.
-const TESTS: [&str; 4] = ["determinism", "dcqcn", "schemes", "replay"];
+const TESTS: [&str; 5] = ["managed", "determinism", "dcqcn", "schemes", "replay"];
 /// Files that are judged at a time.
 const THREADS: usize = 3;
-/// Seconds in which the tests of a program must end. They take a few.
-const PATIENCE: &str = "60";
+/// Seconds in which the tests of a program must end. They take a few on a host without other work.
+const PATIENCE: &str = "120";
 /// Killed mutants in percent, at least.
 const DUE: u64 = 98;
 
@@ -83,12 +83,12 @@ impl Program {
         found.or_else(ended)
     }
 
-    /// The first test that fails because of a mutant.
-    fn kills(&self, mutant: &str) -> Option<String> {
+    /// The first of these tests that fails because of a mutant.
+    fn kills(&self, mutant: &str, tests: &[&str]) -> Option<String> {
         let mut known = self.failing.clone();
         loop {
-            let test = self.failure(mutant, self.all, &known)?;
-            let words = if test.contains(": ") { self.all } else { &[self.one, &test] };
+            let test = self.failure(mutant, tests, &known)?;
+            let words = if test.contains(": ") { tests } else { &[self.one, &test] };
             let none = BTreeSet::new();
             if self.failure(mutant, words, &none).is_some()
                 && self.failure("", words, &none).is_none()
@@ -124,7 +124,7 @@ impl Built {
             let mut words =
                 vec!["test", "--no-run", "--lib", "--message-format", "json-render-diagnostics"];
             FOLDERS.iter().for_each(|(_, library)| words.extend(["-p", library]));
-            words.extend(["-p", "pausebed-tests"]);
+            words.extend(["-p", "pausebed-tests", "-p", "testbed"]);
             TESTS.iter().for_each(|test| words.extend(["--test", test]));
             let made = scratch.cargo(&words)?;
             Ok((made, scratch.build("topo", "pausebed")?))
@@ -152,13 +152,17 @@ impl Built {
         }
     }
 
-    /// What kills a mutant: the tests of its crate, the cases, or others.
+    /// What kills a mutant: the tests of its module or crate, the cases, or others.
     fn killer(&self, number: usize, mutant: &Mutant) -> Option<(&'static str, String)> {
-        let own = increments::library(&mutant.file);
+        let (own, module) = increments::home(&mutant.file);
+        let number = number.to_string();
+        let near = self.units[own].kills(&number, &[&module]).map(|test| (own, test));
         let first = [&self.units[own], &self.cases].into_iter();
         let others = self.units.values().filter(|unit| unit.kind != own).chain(&self.tests);
-        let number = number.to_string();
-        first.chain(others).find_map(|program| Some((program.kind, program.kills(&number)?)))
+        let mut all = first.chain(others);
+        near.or_else(|| {
+            all.find_map(|program| Some((program.kind, program.kills(&number, program.all)?)))
+        })
     }
 
     /// Judges the mutants of a file.
@@ -177,7 +181,7 @@ impl Built {
                 survivors.push(mutant.name.as_str());
                 continue;
             };
-            let own = increments::library(&mutant.file);
+            let (own, _) = increments::home(&mutant.file);
             by[if kind == own {
                 0
             } else if kind == "case" {

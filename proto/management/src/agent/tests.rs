@@ -1,13 +1,15 @@
 //! The agents of an adapter and of a switch with four ports, asked by datagrams.
 
 use super::*;
+use crate::agent::partitions::Checkpoint;
 use crate::attribute::subnet::*;
 use crate::attribute::{Field, congestion as cc, performance as pm};
 use crate::datagram::{
     CC_KEY, CONGESTION, M_KEY, PERFORMANCE, SUBNET_DIRECTED, TRANSACTION, method,
 };
+use crate::partitions::BadPartition;
 use proto::counters::{DropReason, PortReading};
-use proto::ids::VirtualLane;
+use proto::ids::{QueuePairNumber, ServiceLevel, VirtualLane};
 use proto::link::port::Traffic;
 use proto::link::{CreditConfig, FlowControlConfig};
 use proto::units::{BitRate, Bytes, Duration};
@@ -493,6 +495,30 @@ fn counters_count_from_their_last_reset_and_stop_at_the_top() {
     for select in [0, 5, 254] {
         assert_eq!(counters(&mut bench, method::GET, select, 0).0, BAD, "port {select}");
     }
+}
+
+#[test]
+fn an_agent_counts_links_that_went_and_packets_with_bad_keys_at_their_port() {
+    use pm::port_counters::{LINK_DOWNED, RCV_CONSTRAINT_ERRORS, XMIT_CONSTRAINT_ERRORS};
+    let mut bench = switch().active(2);
+    bench.observe(2, false, LinkState::Down, 0);
+    let packet = BadPartition {
+        key: 0x8001,
+        level: ServiceLevel::truncate(0),
+        source: Lid::new(1),
+        destination: Lid::new(2),
+        source_pair: None,
+        pair: QueuePairNumber::truncate(5),
+    };
+    let (inbound, outbound) = (Checkpoint::Inbound(port(2)), Checkpoint::Outbound(port(2)));
+    for at in [inbound, inbound, outbound] {
+        bench.agents.note_bad_partition(at, &packet, self::at(5));
+    }
+    let mut request = Datagram::request(PERFORMANCE, method::GET, 0x12, 0, 1);
+    request.data_mut()[1] = 2;
+    let (_, data) = bench.ask(request);
+    let counted = [LINK_DOWNED, RCV_CONSTRAINT_ERRORS, XMIT_CONSTRAINT_ERRORS];
+    assert_eq!(counted.map(|field| field.get(&data)), [1, 2, 1]);
 }
 
 fn congestion(
