@@ -4,6 +4,7 @@ use super::*;
 use crate::frame::{FrameKind, FramePool, Integrity};
 use crate::ids::{Lid, Psn, QueuePairNumber};
 use crate::link::config::{CreditConfig, FlowControlConfig};
+use crate::wire::infiniband::flow_control_packet::{FlowControlOp, FlowControlPacket};
 use crate::wire::infiniband::{Bth, Opcode, PacketBuilder, relabel};
 use std::collections::VecDeque;
 
@@ -127,12 +128,21 @@ fn what_fails_a_check_is_counted_by_its_reason_and_takes_no_buffer() {
     let mut bad_lpcrc = Frame::unchecked(FrameKind::InfinibandLink, [0u8; 6][..].into());
     assert_eq!(lost(&bad_lpcrc), Arrival::Lost(DropReason::Lpcrc));
     bad_lpcrc.octets.clear();
-    assert!(matches!(lost(&bad_lpcrc), Arrival::Lost(_)));
+    assert_eq!(lost(&bad_lpcrc), Arrival::Lost(DropReason::LinkPacket));
+    let mut aborted = bad_lpcrc;
+    aborted.integrity = Integrity::Aborted;
+    assert_eq!(lost(&aborted), Arrival::Lost(DropReason::LinkPacket));
+    let mut of_no_lane = [0; FlowControlPacket::LEN];
+    let virtual_lane = VirtualLane::truncate(9);
+    FlowControlPacket { op: FlowControlOp::Normal, fctbs: 0, virtual_lane, fccl: 0 }
+        .emit(&mut of_no_lane);
+    let of_no_lane = Frame::unchecked(FrameKind::InfinibandLink, of_no_lane[..].into());
+    assert_eq!(lost(&of_no_lane), Arrival::Lost(DropReason::LinkPacket));
     assert!(matches!(lost(&packet(0, 2048)), Arrival::Packet(_)));
     assert_eq!(port.in_use(VirtualLane::ZERO), Bytes::new(2112));
     let mut reading = PortReading::default();
     port.read(now, &mut reading);
-    assert_eq!(reading.drops.total(), 6);
+    assert_eq!(reading.drops.total(), 8);
     assert_eq!(reading.lanes[0].counters.rx_bytes, 2074);
 }
 
@@ -184,6 +194,9 @@ fn data_before_the_link_is_up_is_dropped_but_management_passes() {
     assert_eq!(early, Arrival::Lost(DropReason::LinkState));
     let managed = port.receive(&packet(15, 64), Instant::ZERO, Instant::ZERO, &mut log);
     assert!(matches!(managed, Arrival::Packet(_)));
+    port.permit(LinkState::Down, Instant::ZERO);
+    let disabled = port.receive(&packet(15, 64), Instant::ZERO, Instant::ZERO, &mut log);
+    assert_eq!(disabled, Arrival::Lost(DropReason::LinkState));
 }
 
 #[test]

@@ -84,6 +84,7 @@ fn while_its_peer_is_gone_a_port_sends_nothing_and_then_no_pause_is_left() {
     pair.ports[0].set_link(false, pair.now, &mut pair.log);
     pair.run_until(ns(50 * SIZE));
     assert_eq!(pair.sources[0].sent.len(), before);
+    assert_eq!(pair.hear(0, tagged(3, 100)), Arrival::Lost(DropReason::LinkState));
     pair.ports[0].set_link(true, pair.now, &mut pair.log);
     pair.hear(0, from_peer(&pfc(0, 0)));
     pair.run_until(ns(200 * SIZE));
@@ -362,6 +363,8 @@ fn what_arrives_is_checked_counted_from_da_to_fcs_and_takes_no_buffer_of_the_por
     assert!(matches!(pair.hear(0, tagged(5, 20)), Arrival::Packet(h) if h.size == Bytes::new(64)));
     assert_eq!(pair.hear(0, tagged(5, 1519)), Arrival::Lost(DropReason::Mtu));
     assert_eq!(pair.hear(0, packet(0, 64)), Arrival::Lost(DropReason::Malformed));
+    let credit = Frame::unchecked(FrameKind::InfinibandLink, [0; 6][..].into());
+    assert_eq!(pair.hear(0, credit), Arrival::Lost(DropReason::LinkPacket));
     let mut aborted = tagged(5, 100);
     aborted.integrity = Integrity::Aborted;
     assert_eq!(pair.hear(0, aborted), Arrival::Lost(DropReason::Aborted));

@@ -159,3 +159,21 @@ fn what_leaves_is_counted_by_lane_and_level() {
     assert_eq!(management, &lane(15, LaneCounters { ctl_tx: 1, ..LaneCounters::default() }));
     assert_eq!(port.link_local_sent(), link_local);
 }
+
+#[test]
+fn what_the_owner_drops_and_a_silent_peer_are_counted() {
+    let (mut port, mut peer) = (port(1), port(1));
+    let now = train(&mut port, &mut peer);
+    let mut log = EventLog::default();
+    port.count_drop(DropReason::Hairpin, Bytes::new(64), VirtualLane::ZERO, now, &mut log);
+    let (mut pool, mut none) = (FramePool::default(), Offers(VecDeque::new()));
+    let mut now = now;
+    while port.state() == LinkState::Active {
+        now = port.poll_timeout().max(now);
+        port.handle_timeout(now, &mut log);
+        port.poll_departure(&mut none, &mut pool, now.max(port.line_free_at()), &mut log);
+    }
+    let reading = reading(&mut port, now);
+    assert_eq!((reading.drops.get(DropReason::Hairpin), reading.drops.total()), (1, 1));
+    assert_eq!(reading.watchdogs, 1);
+}
