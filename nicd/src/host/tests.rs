@@ -6,7 +6,7 @@ use crate::config::{HostConfig, RoceVersion, ServeConfig, ServiceKind};
 use crate::nic::Nic;
 use crate::nic::tests::cable::{config, on_ethernet, us};
 use proptest::prelude::*;
-use proto::counters::DeviceReading;
+use proto::counters::{DeviceReading, DropReason};
 use proto::device::{Device, Instrumented};
 use proto::ids::{Dscp, Lid, PortNumber};
 use proto::wire::infiniband::connection::messages::RequestHead;
@@ -17,6 +17,7 @@ use proto::wire::infiniband::{Aeth, AtomicEth, NakCode, Reth, Syndrome, Transpor
 use proto::wire::internet::{ArpOperation, Ipv4, Ipv6, icmp};
 use std::net::Ipv6Addr;
 
+mod refused;
 mod verbs;
 
 /// The traffic class of the peer's data.
@@ -117,9 +118,24 @@ impl Bench {
         reply
     }
 
-    fn counter(&mut self, name: &str) -> u64 {
+    fn reading(&mut self) -> DeviceReading {
         let mut reading = DeviceReading::default();
         self.nic.read(self.now, &mut reading);
+        reading
+    }
+
+    /// The NIC has delivered and made so many frames, and dropped one for this reason or none.
+    fn assert_balance(&mut self, delivered_and_injected: (u64, u64), dropped: Option<DropReason>) {
+        let reading = self.reading();
+        let drops = reading.ports[0].drops.iter().filter(|(_, frames)| *frames > 0);
+        let expected: Vec<_> = dropped.into_iter().map(|reason| (reason, 1)).collect();
+        assert_eq!(drops.collect::<Vec<_>>(), expected);
+        let balance = reading.balance;
+        assert_eq!((balance.delivered, balance.injected), delivered_and_injected);
+    }
+
+    fn counter(&mut self, name: &str) -> u64 {
+        let reading = self.reading();
         let found = reading.ports[0].named.iter().find(|(known, _)| known == name);
         found.unwrap_or_else(|| panic!("no counter {name}")).1
     }

@@ -3,6 +3,7 @@
 mod bins;
 pub(crate) mod cable;
 mod congestion;
+mod counted;
 mod foreign;
 mod notification_demux;
 mod pause;

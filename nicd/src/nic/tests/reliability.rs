@@ -2,7 +2,7 @@
 
 use super::cable::*;
 use super::*;
-use crate::config::{NicConfig, Operation, Transport};
+use crate::config::{NicConfig, Operation, TrafficConfig, Transport};
 use proto::counters::DropReason;
 use proto::events::EventKind;
 use proto::units::{Bytes, Duration};
@@ -84,6 +84,7 @@ fn a_gap_returns_one_nak_and_is_retransmitted_from_there() {
     let refused = pair.drops(1, DropReason::OutOfSequence);
     assert!(refused > 0);
     assert_eq!(pair.reception(1).reordered, refused);
+    assert_eq!(pair.total(1, "out_of_sequence"), refused);
     assert_eq!(pair.total(0, "packet_seq_err"), 1);
     assert_eq!(pair.total(0, "local_ack_timeout_err"), 0);
     assert_eq!(pair.total(0, "retransmitted_packets"), refused + 1);
@@ -102,6 +103,7 @@ fn a_lost_last_frame_is_found_by_the_timeout() {
     let sent: Vec<Instant> = pair.data_from(0).iter().map(|seen| seen.at).collect();
     let gap = sent[1].since(sent[0]);
     assert_eq!(gap, Duration::from_us(100) + OCTET * FULL, "the timeout, then the frame");
+    assert_eq!(pair.total(0, "local_ack_timeout_err"), 1);
 }
 
 #[test]
@@ -114,6 +116,7 @@ fn duplicates_are_acknowledged_again_and_delivered_once() {
             .run_until(us(200));
         assert_delivered(&mut pair, 2048, 5);
         assert_eq!(pair.drops(1, DropReason::Duplicate), 5);
+        assert_eq!(pair.total(1, "duplicate_request"), 5);
         assert_eq!(pair.sent(1, Opcode::RC_ACKNOWLEDGE).len(), 10);
         pair.assert_conserved(0, 5);
     }
@@ -179,6 +182,7 @@ fn the_requester_waits_for_a_receiver_without_buffers() {
     let refused = pair.drops(1, DropReason::ReceiverNotReady);
     assert!(refused >= 3, "{refused}");
     assert_eq!(pair.total(0, "rnr_nak_retry_err"), refused);
+    assert_eq!(pair.total(1, "out_of_buffer"), refused);
     let timers: Vec<Syndrome> = pair
         .sent(1, Opcode::RC_ACKNOWLEDGE)
         .iter()
@@ -206,14 +210,29 @@ fn a_receiver_that_is_never_ready_exhausts_a_finite_rnr_retry() {
 
 #[test]
 fn missing_acknowledgements_exhaust_the_retries_and_stop_the_queue_pair() {
-    let settings = NicConfig { retry_count: 3, ..sending(5000, 2) };
+    // The third message is posted in the error state.
+    let late = TrafficConfig { start: us(1_000), ..burst(2, 5000, 1) };
+    let traffic = vec![burst(2, 5000, 2), late];
+    let settings = NicConfig { retry_count: 3, traffic, ..config(1) };
     let mut pair = Pair::alike(settings).with_impairment(|_| Impairment::Lose).run_until(us(2_000));
     assert_eq!(pair.happened(0, |kind| matches!(kind, EventKind::QueuePairError { .. })), 1);
     assert_eq!(pair.data_from(0).len(), 6 * 4, "all six packets, four times");
     let flow = pair.flow(0);
-    assert_eq!((flow.messages, flow.completed, flow.withdrawn), (2, 0, 2));
-    assert_eq!(pair.reading(0).balance.withdrawn, 2);
+    assert_eq!((flow.messages, flow.completed, flow.withdrawn), (3, 0, 3));
+    assert_eq!((pair.reading(0).balance.withdrawn, pair.total(0, "qp_errors")), (3, 1));
     assert_eq!(pair.reading(0).ports[0].lanes[0].counters.source_queue.value, 0);
+}
+
+#[test]
+fn a_datagram_without_a_buffer_is_lost_and_counted() {
+    let settings = NicConfig {
+        receive_depth: 1,
+        receive_refill: Duration::from_us(1_000_000),
+        classes: vec![class(Transport::Ud, Operation::Send)],
+        ..sending(2048, 3)
+    };
+    let mut pair = Pair::alike(settings).run_until(us(100));
+    assert_eq!((pair.reception(1).messages, pair.drops(1, DropReason::ReceiverNotReady)), (1, 2));
 }
 
 fn writing(size: u64) -> NicConfig {

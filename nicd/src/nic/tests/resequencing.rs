@@ -4,11 +4,15 @@ use super::cable::*;
 use super::*;
 use crate::config::*;
 use proto::congestion::SchemeConfig;
+use proto::counters::DropReason;
 use proto::ids::Lid;
 use proto::link::{FlowControlConfig, PauseConfig};
 use proto::units::Duration;
 use proto::wire::classify::PriorityMap;
 use proto::wire::ethernet::plan;
+
+/// Octets of pattern in a test frame of 1500 octets: without MAC header, tag, subtype, header and FCS.
+const PATTERN: u64 = 1500 - 14 - 4 - 1 - 17 - 4;
 
 /// Four messages of one frame each, with or without resequencing.
 fn sending(transport: Transport, resequence: bool) -> NicConfig {
@@ -67,13 +71,49 @@ fn a_duplicate_test_frame_is_delivered_once() {
     let mut pair = run(Transport::Test, true, || Impairment::Duplicate);
     let received = pair.reception(1);
     assert_eq!((received.messages, received.reordered), (4, 1));
+    assert_eq!(pair.drops(1, DropReason::Duplicate), 1);
+    let without = run(Transport::Test, false, || Impairment::Pass).reception(1);
+    assert_eq!((without.messages, without.reordered), (4, 0));
+    assert_eq!(received.delivered_bytes, without.delivered_bytes);
+    assert_eq!(without.delivered_bytes, 4 * PATTERN);
     pair.assert_conserved(0, 1);
+}
+
+#[test]
+fn a_frame_beyond_the_window_ends_the_wait_for_a_lost_one() {
+    let mut settings = sending(Transport::Test, true);
+    settings.traffic = vec![burst(2, 1500, 30)];
+    if let Encapsulation::Roce(roce) = &mut settings.wire {
+        let wait = ResequenceConfig { window: 16, timeout: Duration::from_us(500) };
+        roce.resequence = Some(wait);
+    }
+    let mut pair = Pair::alike(settings).with_impairment(second(|| Impairment::Lose));
+    pair.advance(us(300));
+    assert_eq!(pair.reception(1).messages, 29);
+    assert_eq!((pair.total(1, "rx_sequence_gaps"), pair.total(1, "rx_sequence_timeouts")), (1, 0));
+}
+
+#[test]
+fn a_duplicate_of_a_test_frame_that_is_held_is_dropped() {
+    let mut frames = 0;
+    let impair = move |seen: &Seen| {
+        frames += u32::from(seen.from == 0);
+        match (seen.from, frames) {
+            (0, 2) => Impairment::Late,
+            (0, 3) => Impairment::Duplicate,
+            _ => Impairment::Pass,
+        }
+    };
+    let settings = sending(Transport::Test, true);
+    let mut pair = Pair::alike(settings).with_impairment(impair).run_until(us(300));
+    assert_eq!((pair.reception(1).messages, pair.drops(1, DropReason::Duplicate)), (4, 1));
 }
 
 #[test]
 fn resequencing_hides_a_late_request_from_the_responder() {
     let mut pair = run(Transport::Rc, true, || Impairment::Late);
-    assert_eq!(pair.reception(1).messages, 4);
+    let received = pair.reception(1);
+    assert_eq!((received.messages, received.reordered), (4, 2));
     assert_eq!(pair.total(0, "retransmitted_packets"), 0);
     assert_eq!((pair.total(1, "out_of_sequence"), pair.total(1, "rx_sequence_gaps")), (0, 0));
     assert_eq!(pair.total(1, "rx_sequence_depth"), 2);
