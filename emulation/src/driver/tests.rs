@@ -204,6 +204,7 @@ fn assert_complete(reports: &[Report], log: &Log) {
     let late: u64 = reports.iter().map(|report| report.lateness.frames.count()).sum();
     // On a busy host frames that were handled late count in addition to departures.
     assert!(late >= departures, "without windows every departure is measured");
+    assert_eq!(evidence(reports, vec![]).lateness.frames.count(), late);
     for report in reports {
         let binned: u64 = report.timeline.iter().map(|bin| bin.departures).sum();
         assert_eq!(binned, report.departures);

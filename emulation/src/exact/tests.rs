@@ -4,8 +4,10 @@ use super::*;
 use crate::cable::datagram::{DatagramSocket, Peer};
 use crate::cable::exchange::packets::PortSocket;
 use crate::cable::exchange::{DATAGRAM_MAX, Sockets};
+use crate::cable::inbox::Rejected;
 use crate::cable::interface::{PairEnd, address_of};
 use crate::cable::namespace::{Namespace, within};
+use crate::cable::outbox::SendCounts;
 use crate::cable::packet_socket::PacketSocket;
 use crate::cable::shim::SendingEnd;
 use crate::cable::{udp, unix};
@@ -40,6 +42,7 @@ struct Lab {
     hosts: [usize; 3],
     local: bool,
     bare: bool,
+    stop: Instant,
     sockets: Vec<Sockets>,
     /// By process: the addresses that it is given.
     peers: [Vec<Peer>; 2],
@@ -58,7 +61,8 @@ impl Lab {
         let peers: Vec<Peer> = sockets.iter().map(peer).collect();
         let sockets = sockets.into_iter().map(Sockets::Datagrams).collect();
         let peers = [peers.clone(), peers];
-        Lab { wiring: chain(), hosts: [0, 0, 1], local: false, bare: false, sockets, peers }
+        let (wiring, hosts, stop) = (chain(), [0, 0, 1], STOP);
+        Lab { wiring, hosts, local: false, bare: false, stop, sockets, peers }
     }
 
     fn udp() -> Lab {
@@ -117,7 +121,7 @@ impl Lab {
         for (process, (sockets, peers)) in self.sockets.into_iter().zip(self.peers).enumerate() {
             let lines =
                 Lines::new(&self.wiring, &self.hosts, process, self.local).expect("a good wiring");
-            let plan = plan();
+            let plan = RecordingPlan { stop: self.stop, ..plan() };
             let session = Session {
                 process,
                 epoch: EPOCH,
@@ -331,6 +335,102 @@ fn impairments_of_the_scenario_are_applied_where_the_frame_leaves() {
     let delivered = log.lock().expect("no test thread panicked").len() as u64;
     let expected = u64::from(FRAMES) + injected.duplicated.total() - injected.lost.total();
     assert_eq!(delivered + under_way, expected);
+}
+
+#[test]
+fn a_stop_in_the_middle_leaves_frames_on_cables() {
+    // A frame of the relay is half way, and on both cables another one has begun.
+    let stop = arrival(4) + Duration::from_ns(1_750);
+    let (ends, log) = Lab { stop, ..Lab::udp() }.run();
+    let reports: Vec<Report> = ends.into_iter().map(|end| end.expect("no fault")).collect();
+    let under_way = reports.iter().map(|report| report.in_flight.on_cables.total());
+    assert_eq!(under_way.collect::<Vec<_>>(), [2, 1]);
+    assert_eq!(log.lock().expect("no test thread panicked").len(), 5);
+}
+
+/// The mesh of process 0, and the socket of process 1.
+fn half(lab: Lab) -> (Mesh, Lines, Sockets) {
+    let Lab { wiring, hosts, sockets, peers: [peers, _], bare, .. } = lab;
+    let lines = Lines::new(&wiring, &hosts, 0, false).expect("a good wiring");
+    let (process, epoch, secret) = (0, EPOCH, SECRET);
+    let session = Session { process, epoch, secret, peers, datagram_max: DATAGRAM_MAX, stop: STOP };
+    let [own, other] = <[Sockets; 2]>::try_from(sockets).ok().expect("two processes");
+    (Mesh::new(own, bare, session, &lines, &wiring).expect("a mesh"), lines, other)
+}
+
+const PROMISE: Promise = Promise {
+    flags: 0,
+    sender: 1,
+    epoch: EPOCH,
+    secret: SECRET,
+    until: Instant::from_ps(500_000),
+    number: 0,
+    complete: 0,
+    frames: 0,
+};
+
+#[test]
+fn each_datagram_that_is_refused_has_its_own_reason() {
+    let lab = Lab::udp();
+    let victim = lab.peers[0][0].clone();
+    let (mut mesh, lines, tester) = half(lab);
+    let Sockets::Datagrams(tester) = tester else { panic!("a socket") };
+    let stranger = udp::open(LOOPBACK).expect("loopback is there");
+    let good = PROMISE.emit().to_vec();
+    let with = |at: usize, octet: u8| {
+        let mut octets = good.clone();
+        octets[at] = octet;
+        octets
+    };
+    let foreign = Promise { epoch: EPOCH + 1, ..PROMISE }.emit().to_vec();
+    let forged = Promise { secret: Secret::new([8; 16]), ..PROMISE }.emit().to_vec();
+    let bad = [good[..9].to_vec(), with(0, 0), with(4, 99), with(5, 99), foreign, forged];
+    let send = |from: &DatagramSocket, octets: &[u8]| {
+        assert_eq!(from.send(std::iter::once((&victim, octets))).expect("loopback takes it"), 1);
+    };
+    send(&stranger, &good);
+    bad.iter().for_each(|octets| send(&tester, octets));
+    while mesh.report().rejected.total() < 7 {
+        mesh.receive(&lines, |_, _, _| {}).expect("nothing is broken");
+    }
+    let rejected = Rejected {
+        foreign: 1,
+        truncated: 1,
+        magic: 1,
+        version: 1,
+        other_version: Some(99),
+        kind: 1,
+        epoch: 1,
+        secret: 1,
+        ..Rejected::default()
+    };
+    assert_eq!(mesh.report().rejected, rejected);
+}
+
+#[test]
+fn promises_answers_and_failures_of_a_mesh_are_counted() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let lab = Lab::unix(directory.path());
+    let victim = lab.peers[0][0].clone();
+    let (mut mesh, lines, tester) = half(lab);
+    let Sockets::Datagrams(tester) = tester else { panic!("a socket") };
+    let until = |ps| Instant::from_ps(ps);
+    mesh.flush(until(1)).expect("no fault");
+    assert_eq!(tester.send(std::iter::once((&victim, &PROMISE.emit()[..]))).expect("room"), 1);
+    mesh.receive(&lines, |_, _, _| {}).expect("nothing is broken");
+    mesh.answer();
+    let counts = SendCounts { datagrams: 1, alone: 1, asides: 1, ..SendCounts::default() };
+    assert_eq!(mesh.report().sending, counts);
+    let mut at = 1;
+    while !mesh.waiting() {
+        at += 1;
+        mesh.flush(until(at)).expect("no fault");
+    }
+    let full = SendCounts { datagrams: at - 1, alone: at, deferred: 1, ..counts };
+    assert_eq!(mesh.report().sending, full);
+    drop(tester);
+    mesh.transmit();
+    assert_eq!(mesh.report().sending.errors, 1);
 }
 
 #[test]

@@ -185,7 +185,11 @@ mod tests {
         let lateness = &meter.lateness;
         assert_eq!((lateness.frames.count(), lateness.frames.max()), (1, 100));
         assert!(lateness.wall_ns.max().abs_diff(204_800) < 205, "three digits");
-        assert_eq!(meter.take_recent(0).count, 3, "measured or not");
+        let recent = meter.take_recent(0);
+        assert_eq!(recent.count, 3, "measured or not");
+        let mut both = recent.clone();
+        both.merge(&recent);
+        assert_eq!(both.count, 6);
         assert_eq!(meter.take_recent(1), Recent::default());
         // What was late is forgotten within a minute, but not in a run that is judged at its end.
         assert!(meter.p99(false) > 400);
@@ -193,6 +197,21 @@ mod tests {
         assert!(meter.p99(false) > 400);
         meter.take_recent(2 * HALF_NS);
         assert_eq!((meter.p99(false), meter.p99(true)), (0, 100));
+    }
+
+    #[test]
+    fn a_frame_that_is_handled_late_counts_and_workers_add_up() {
+        let clock = Clock::new(0, NonZeroU64::new(1000).expect("not zero"));
+        let mut meter = Meter::new(Vec::new(), Duration::from_us(100));
+        let (at, now) = (Instant::from_ps(1_000_000), Instant::from_ps(3_048_000));
+        meter.handled_late(&clock, at, now, Some(Duration::from_ns(2_048)));
+        assert_eq!(meter.take_recent(0).count, 1);
+        let one = meter.lateness;
+        let mut both = one.clone();
+        both.merge(&one);
+        let counts = |lateness: &Lateness| [lateness.frames.count(), lateness.wall_ns.count()];
+        assert_eq!((counts(&one), one.frames.max()), ([1, 1], 1_000));
+        assert_eq!(counts(&both), [2, 2]);
     }
 
     #[test]

@@ -297,6 +297,20 @@ mod tests {
     }
 
     #[test]
+    fn what_a_merged_log_has_no_room_for_is_counted_with_what_was_folded_before() {
+        let mut grid = Grid::new(Duration::from_ps(3_000));
+        let mut log = EventLogger::new([(4, 1)].into_iter(), false);
+        for at in 1..=3_000u64 {
+            log.push(0, event(at, TRIGGER), Instant::from_ps(at));
+        }
+        log.close_bin(&grid.close(Instant::from_ps(3_000)).expect("time has passed"));
+        let merged = RecordedEvents::merge(vec![log.finish()], &grid, 500);
+        assert_eq!((merged.events.len(), merged.folded.len()), (500, 1));
+        let folded: u64 = merged.folded[0].counts.iter().map(|(_, n)| u64::from(*n)).sum();
+        assert_eq!(folded, 2_500);
+    }
+
+    #[test]
     fn every_kind_has_its_serialized_name() {
         let text = serde_json::to_string(&TRIGGER).expect("an event is plain data");
         assert!(text.contains(&format!("\"ev\":\"{}\"", kind_row(&TRIGGER).name)));

@@ -5,6 +5,7 @@ mod ethernet;
 mod headroom;
 mod infiniband;
 mod lossless;
+mod managed;
 mod notifications;
 mod refused;
 mod settings;

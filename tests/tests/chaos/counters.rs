@@ -1,8 +1,9 @@
 //! Counters that do not count: each increment is deleted, each drop reason is exchanged for another, and a test must fail.
 //!
 //! What these are says `../mutants/increments.rs`. One build has all mutants, and the environment chooses one. The unit tests
-//! of its module come first, then those of its crate, the conformance cases on the virtual clock, and the other tests named
-//! here. A test that fails must fail again, and must pass without the mutant. A part of the campaign is a file.
+//! that have killed others of its file come first, then those of its crate, the conformance cases on the virtual clock, and
+//! the other tests named here. A test that fails must fail again, and must pass without the mutant. A part of the campaign is
+//! a file.
 
 use super::increments::{self, FOLDERS, Mutant};
 use super::scratch::Scratch;
@@ -25,6 +26,8 @@ const TESTS: [&str; 5] = ["managed", "determinism", "dcqcn", "schemes", "replay"
 const THREADS: usize = 3;
 /// Seconds in which the tests of a program must end. They take a few on a host without other work.
 const PATIENCE: &str = "120";
+/// Cases of a test with random input: fewer than usual, since a mutant that survives meets all tests.
+const RANDOM_CASES: &str = "32";
 /// Killed mutants in percent, at least.
 const DUE: u64 = 98;
 
@@ -60,7 +63,11 @@ impl Program {
         let mut command = Command::new("timeout");
         command.args(["--kill-after", "5", PATIENCE]).arg(&self.path).args(words);
         command.current_dir(&self.folder).env("CARGO_MANIFEST_DIR", &self.folder);
-        command.env("PAUSEBED_FAULT", mutant).stdout(Stdio::piped()).stderr(Stdio::null());
+        command
+            .env("PAUSEBED_FAULT", mutant)
+            .env("PROPTEST_CASES", RANDOM_CASES)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
         let mut child = command.spawn().expect("timeout is there");
         let lines = BufReader::new(child.stdout.take().expect("a pipe")).split(b'\n');
         let failed = |line: Vec<u8>| {
@@ -152,37 +159,46 @@ impl Built {
         }
     }
 
-    /// What kills a mutant: the tests of its module or crate, the cases, or others.
-    fn killer(&self, number: usize, mutant: &Mutant) -> Option<(&'static str, String)> {
-        let (own, module) = increments::home(&mutant.file);
+    /// What kills a mutant: unit tests of its crate, the cases, or others. `near` are the unit tests that come first.
+    fn killer(
+        &self,
+        number: usize,
+        own: &'static str,
+        near: &BTreeSet<String>,
+    ) -> Option<(&'static str, String)> {
         let number = number.to_string();
-        let near = self.units[own].kills(&number, &[&module]).map(|test| (own, test));
-        let first = [&self.units[own], &self.cases].into_iter();
+        let units = &self.units[own];
+        let mut words: Vec<&str> = near.iter().map(String::as_str).collect();
+        words.push("--exact");
+        if !near.is_empty()
+            && let Some(test) = units.kills(&number, &words)
+        {
+            return Some((own, test));
+        }
         let others = self.units.values().filter(|unit| unit.kind != own).chain(&self.tests);
-        let mut all = first.chain(others);
-        near.or_else(|| {
-            all.find_map(|program| Some((program.kind, program.kills(&number, program.all)?)))
-        })
+        let mut all = [units, &self.cases].into_iter().chain(others);
+        all.find_map(|program| Some((program.kind, program.kills(&number, program.all)?)))
     }
 
     /// Judges the mutants of a file.
     fn judge(&self, mutants: &[(usize, &Mutant)]) -> String {
         let mut killed: BTreeMap<String, Vec<&str>> = BTreeMap::new();
         let (mut survivors, mut unbuilt) = (Vec::new(), Vec::new());
-        let mut by = [0; 3];
+        let (mut by, mut near) = ([0; 3], BTreeSet::new());
         for (number, mutant) in mutants {
             if self.unbuildable.contains_key(number) {
                 unbuilt.push(mutant.name.as_str());
                 continue;
             }
-            let killer = self.killer(*number, mutant);
+            let own = increments::library(&mutant.file);
+            let killer = self.killer(*number, own, &near);
             println!("{} {} {:?}: {killer:?}", mutant.file, mutant.name, mutant.change);
             let Some((kind, test)) = killer else {
                 survivors.push(mutant.name.as_str());
                 continue;
             };
-            let (own, _) = increments::home(&mutant.file);
             by[if kind == own {
+                near.insert(test.clone());
                 0
             } else if kind == "case" {
                 1

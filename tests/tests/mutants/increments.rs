@@ -148,13 +148,10 @@ pub fn insert(text: &str, mutants: &[(usize, &Mutant)]) -> String {
     whole
 }
 
-/// The library that a file belongs to, and the module in it, or that around it, whose tests are the nearest.
-pub fn home(file: &str) -> (&'static str, String) {
-    let within = |folder: &str| file.strip_prefix(folder)?.strip_prefix('/')?.strip_suffix(".rs");
-    let of = |(folder, library): &(&str, &'static str)| Some((*library, within(folder)?));
-    let (library, path) = FOLDERS.iter().find_map(of).expect("a file of the product");
-    let module = path.rsplit_once('/').map_or(path, |(around, _)| around);
-    (library, module.replace('/', "::"))
+/// The library that a file belongs to.
+pub fn library(file: &str) -> &'static str {
+    let is_in = |(folder, _): &&(&str, &str)| file.starts_with(&format!("{folder}/"));
+    FOLDERS.iter().find(is_in).expect("a file of the product").1
 }
 
 /// The mutants of a file.

@@ -18,7 +18,7 @@ use proto::wire::infiniband::crc::{verify_icrc, verify_vcrc};
 use testbed::frames::infiniband::Packet;
 use testbed::{Bed, FcMode};
 
-fn config(scheme: &str) -> SwitchConfig {
+pub fn config(scheme: &str) -> SwitchConfig {
     let link = LinkConfig {
         rate: BitRate::gbps(8),
         mtu: Bytes::new(2048),
@@ -61,7 +61,7 @@ fn packet(from: u16, to: u16, lane: u8, level: u8, psn: u32, payload: usize) -> 
     Packet { lane, level, payload, ..Packet::new(from, to, psn) }.frame()
 }
 
-fn data(from: u16, to: u16, psn: u32) -> Frame {
+pub fn data(from: u16, to: u16, psn: u32) -> Frame {
     Packet::full(from, to, psn).frame()
 }
 
@@ -208,7 +208,11 @@ fn read_singly_an_input_feeds_one_output_at_a_time() {
 
 #[test]
 fn odd_addresses_end_here_each_under_its_own_reason() {
-    let mut bench = bench(config("none"));
+    let mut config = config("none");
+    let ports = vec![PortNumber::from_index(0)];
+    config.multicast.push(MulticastRoute { lid: Lid::new(0xc001), ports });
+    let mut bench = bench(config);
+    bench.inject(1, data(1, 0xc001, 0));
     bench.inject(1, data(1, 77, 0));
     bench.inject(1, data(1, 0, 0));
     bench.inject(1, data(1, 0xffff, 0));
@@ -219,7 +223,7 @@ fn odd_addresses_end_here_each_under_its_own_reason() {
     bench.run_for(Duration::from_us(20));
     assert_eq!(bench.drops(1, DropReason::NoRoute), 3);
     assert_eq!(bench.drops(1, DropReason::NoMulticastRoute), 1);
-    assert_eq!(bench.drops(1, DropReason::Hairpin), 1);
+    assert_eq!(bench.drops(1, DropReason::Hairpin), 2);
     assert_eq!(bench.drops(1, DropReason::Management), 1);
     assert_eq!(bench.drops(1, DropReason::Lane), 1);
     assert_eq!(bench.counts(), [0; 4]);

@@ -63,7 +63,7 @@ fn a_storm_empties_its_queue_and_no_other_until_it_is_over() {
     bench.inject(1, lossy(1, 4, 0));
     bench.inject(1, data(1, 3, 0));
     storm(&mut bench, 1);
-    assert_eq!(bench.lost(), 26);
+    assert_eq!((bench.drops(4, DropReason::PauseStorm), bench.lost()), (26, 26));
     assert_eq!((bench.sent(4).len(), bench.sent(3).len()), (1, 1));
     bench.pfc(4, 1 << P3, 0);
     bench.run_for(Duration::from_us(3_000));
