@@ -10,7 +10,7 @@ use proto::counters::DropReason;
 use proto::ids::{Psn, QueuePairNumber};
 use proto::units::Instant;
 use proto::wire::infiniband::opcode::{Operation, Transport as Service};
-use proto::wire::infiniband::{Bth, Transport};
+use proto::wire::infiniband::{Bth, ExtendedHeaders, Transport};
 
 /// What both ends of a connection have agreed on.
 #[derive(Clone, Copy, Debug)]
@@ -84,18 +84,18 @@ impl QueuePair {
         if bth.partition_key & 0x7fff != Bth::DEFAULT_PARTITION & 0x7fff {
             return Err(DropReason::PartitionKey);
         }
-        match row.operation {
-            Operation::Acknowledge => {
-                let aeth = packet.extended.aeth.ok_or(DropReason::Opcode)?;
+        // The opcode tells which headers a packet has.
+        let ExtendedHeaders { aeth, atomic_ack_eth, .. } = packet.extended;
+        match (row.operation, aeth, atomic_ack_eth) {
+            (Operation::Acknowledge, Some(aeth), _) => {
                 self.requester.on_acknowledge(bth.psn, aeth, now, done);
                 Ok(None)
             }
-            Operation::ReadResponse => {
+            (Operation::ReadResponse, ..) => {
                 self.requester.on_read_response(bth.psn, packet.payload, now, done);
                 Ok(None)
             }
-            Operation::AtomicAcknowledge => {
-                let answer = packet.extended.atomic_ack_eth.ok_or(DropReason::Opcode)?;
+            (Operation::AtomicAcknowledge, _, Some(answer)) => {
                 self.requester.on_atomic_response(bth.psn, answer.original, now, done);
                 Ok(None)
             }

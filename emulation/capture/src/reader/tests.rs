@@ -132,6 +132,16 @@ fn erf_records_lose_headers_and_padding_and_unknown_ones_are_counted() {
 }
 
 #[test]
+fn packets_are_numbered_in_the_order_of_the_file() {
+    const HEADER: usize = 24;
+    let one = pcap(ByteOrder::Big, 0xa1b2_c3d4, 1, &[0; 60]);
+    let two = [&one[..], &one[HEADER..]].concat();
+    let mut reader = CaptureReader::new(two.as_slice()).expect("a capture");
+    let mut next = || reader.next_raw().expect("a whole file").map(|raw| raw.expect("good").number);
+    assert_eq!([next(), next(), next()], [Some(1), Some(2), None]);
+}
+
+#[test]
 fn bare_infiniband_is_told_apart_by_its_length() {
     for (octets, kind) in
         [(b"credit".as_slice(), FrameKind::InfinibandLink), (b"packets", FrameKind::Infiniband)]

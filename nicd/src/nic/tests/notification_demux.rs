@@ -159,6 +159,8 @@ fn an_invalid_cnm_is_counted_by_reason_and_changes_no_rate() {
         assert_eq!(pair.total(0, "rp_cnm_handled"), 0);
         assert_eq!(rate(&mut pair), LINE, "{reason}");
         assert_eq!(after.ports[0].drops.total(), dropped, "{reason}");
+        let of_no_flow = after.ports[0].drops.get(DropReason::NotificationFlow);
+        assert_eq!(of_no_flow, u64::from(reason == "rp_cnm_unknown_flow"), "{reason}");
         assert_eq!(after.balance.delivered - before.balance.delivered, 1 - dropped, "{reason}");
     }
 }

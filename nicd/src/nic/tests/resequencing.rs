@@ -5,7 +5,7 @@ use super::*;
 use crate::config::*;
 use proto::congestion::SchemeConfig;
 use proto::counters::DropReason;
-use proto::ids::Lid;
+use proto::ids::{Lid, QueuePairNumber};
 use proto::link::{FlowControlConfig, PauseConfig};
 use proto::units::Duration;
 use proto::wire::classify::PriorityMap;
@@ -77,6 +77,26 @@ fn a_duplicate_test_frame_is_delivered_once() {
     assert_eq!(received.delivered_bytes, without.delivered_bytes);
     assert_eq!(without.delivered_bytes, 4 * PATTERN);
     pair.assert_conserved(0, 1);
+}
+
+#[test]
+fn a_test_frame_of_no_flow_to_this_adapter_is_dropped() {
+    let mut pair = run(Transport::Test, false, || Impairment::Pass);
+    let flow = |octets: &mut [u8], flow: u32| octets[20..24].copy_from_slice(&flow.to_be_bytes());
+    let changes: [&dyn Fn(&mut [u8]); 3] = [
+        &|octets| flow(octets, 5),
+        &|octets| flow(octets, QueuePairNumber::planned(7, Lid::new(1)).get()),
+        // A source that is no adapter.
+        &|octets| octets[6..12].fill(2),
+    ];
+    for (change, dropped) in changes.into_iter().zip(1..) {
+        let mut octets = bytes::BytesMut::from(&pair.seen[0].octets[..]);
+        change(&mut octets);
+        let (frame, now) = (Frame::intact(FrameKind::Ethernet, octets), pair.now);
+        pair.nics[1].handle_frame(PortNumber::from_index(0), frame, now, now);
+        assert_eq!(pair.drops(1, DropReason::QueuePair), dropped);
+    }
+    assert_eq!(pair.reception(1).messages, 4);
 }
 
 #[test]

@@ -12,6 +12,7 @@ use proto::wire::ethernet::plan;
 use proto::wire::infiniband::{ExtendedHeaders, Opcode};
 use proto::wire::internet::{Ipv4, Udp};
 use proto::wire::roce::{NetworkHeaders, PacketBuilder, notification};
+use std::net::Ipv4Addr;
 
 /// DA to FCS of a full frame over IPv4: 62 octets around 2048.
 const FULL_ROCE: u64 = 2110;
@@ -101,10 +102,15 @@ fn a_wrong_icrc_is_dropped_without_a_cnp_and_retransmitted() {
 
 /// A valid CNP from adapter 2 to adapter 1 for `queue_pair`.
 fn cnp_for(queue_pair: QueuePairNumber) -> Frame {
+    cnp_from(plan::ipv4(Lid::new(2)), queue_pair)
+}
+
+/// The same from this address.
+fn cnp_from(source: Ipv4Addr, queue_pair: QueuePairNumber) -> Frame {
     let ip = Ipv4 {
         dscp: Dscp::truncate(48),
         ecn: Ecn::NotCapable,
-        source: plan::ipv4(Lid::new(2)),
+        source,
         destination: plan::ipv4(Lid::new(1)),
         ..Ipv4::default()
     };
@@ -141,6 +147,8 @@ fn a_cnp_for_an_unknown_queue_pair_is_counted_and_changes_nothing() {
     }
     assert_eq!((pair.total(0, "rp_cnp_ignored"), pair.total(0, "rp_cnp_handled")), (3, 0));
     assert_eq!(pair.drops(0, DropReason::QueuePair), 3);
+    receive(&mut pair, cnp_from(Ipv4Addr::new(192, 0, 2, 1), unknown[0]));
+    assert_eq!(pair.drops(0, DropReason::QueuePair), 4, "no adapter has this address");
     assert_eq!(pair.flow(0), before);
     receive(&mut pair, cnp_for(QueuePairNumber::planned(0, Lid::new(2))));
     assert_eq!((pair.total(0, "rp_cnp_handled"), pair.flow(0).rate.value), (1, 4_000_000_000));

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::clients::message::kind;
+use crate::clients::{Alarm, WorkerEnd};
 use management::attribute::subnet::sm_info;
 use management::datagram::{ADMINISTRATION, CONGESTION, SUBNET_DIRECTED, SUBNET_LID_ROUTED};
 
@@ -314,6 +315,21 @@ fn an_answer_of_subnet_administration_keeps_its_length_over_the_fabric() {
     nonsense.octets[25] = 9;
     rig.server.receive(3, &nonsense);
     assert_eq!(rig.tally.read().unasked, unasked + 2);
+}
+
+#[test]
+fn datagrams_that_the_server_has_no_room_for_are_counted() {
+    let mut rig = rig();
+    let slot = rig.connected(5, "h1");
+    rig.write(slot, 5, &get(SUBNET_LID_ROUTED, 0x11, 1), 0);
+    let (_, message) = rig.sent().expect("an order");
+    let (delivered, queue) = std::sync::mpsc::sync_channel(1);
+    let (_, orders) = crate::orders::orders(1, None);
+    let (alarm, tally) = (Alarm::new().expect("a descriptor"), Arc::new(Tally::default()));
+    let alarm = Arc::new(alarm);
+    let end = WorkerEnd { orders, delivered, alarm, tally: Arc::clone(&tally) };
+    (0..3).for_each(|_| end.deliver(0, message.clone()));
+    assert_eq!((tally.read().overrun, queue.try_iter().count()), (2, 1));
 }
 
 #[test]
