@@ -365,6 +365,7 @@ fn frames_that_wait_are_under_way_and_those_of_a_process_that_ended_are_lost() {
     let counts = account(&mut middle);
     assert_eq!(counted(&counts.exchange), Some(FrameTally::default()));
     middle.part_from(0);
+    assert_eq!(middle.peers_changed, 1);
     let back = *middle.run.lines.outgoing(0, first).expect("a cable");
     middle.run.exchange.send(&back, frame(), Instant::ZERO);
     let ended = account(&mut middle).exchange.ended;

@@ -8,11 +8,12 @@ use crate::cable::inbox::Rejected;
 use crate::cable::interface::{PairEnd, address_of};
 use crate::cable::namespace::{Namespace, within};
 use crate::cable::outbox::SendCounts;
-use crate::cable::packet_socket::PacketSocket;
+use crate::cable::packet_socket::{OutgoingFrame, PacketSocket};
 use crate::cable::shim::SendingEnd;
 use crate::cable::{udp, unix};
 use crate::driver::impairers;
 use crate::wiring::{Action, End, FrameFilter, Impairment, Wiring};
+use proto::frame::FrameKind;
 use proto::random::Random;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
@@ -405,6 +406,37 @@ fn each_datagram_that_is_refused_has_its_own_reason() {
         ..Rejected::default()
     };
     assert_eq!(mesh.report().rejected, rejected);
+}
+
+/// Frames of others on the interfaces are refused, by their shim or by their octets.
+#[test]
+fn frames_that_nothing_has_announced_are_counted_and_not_delivered() {
+    for bare in [false, true] {
+        let directory = tempfile::tempdir().expect("a directory");
+        let Some((lab, namespaces)) = Lab::packets(bare, directory.path()) else { return };
+        let (wiring, peers) = (chain(), lab.peers[1].clone());
+        let (mut mesh, lines, sockets) = half(lab);
+        let theirs = Lines::new(&wiring, &[0, 0, 1], 1, false).expect("a good wiring");
+        let (process, epoch, secret, stop) = (1, EPOCH, SECRET, STOP);
+        let session = Session { process, epoch, secret, peers, datagram_max: DATAGRAM_MAX, stop };
+        let mut relay = Mesh::new(sockets, bare, session, &theirs, &wiring).expect("a mesh");
+        let path = format!("/proc/self/fd/{}", namespaces[1].descriptor());
+        let open = || PacketSocket::open("r0");
+        let mut noise = within(Some(Path::new(&path)), open).expect("a socket");
+        let octets = [0xff; 64];
+        let frame = OutgoingFrame { head: &[], octets: &octets };
+        assert_eq!(noise.send(std::iter::once(frame)).expect("room"), 1);
+        let line = theirs.outgoing(0, PortNumber::from_index(0)).expect("a cable");
+        let frame = Frame::intact(FrameKind::Ethernet, bytes::BytesMut::zeroed(64));
+        relay.send(line, frame, Instant::from_ps(1_000));
+        relay.flush(Instant::from_ps(2_000)).expect("no fault");
+        let mut delivered = 0;
+        while delivered == 0 {
+            mesh.receive(&lines, |_, _, _| delivered += 1).expect("nothing is broken");
+        }
+        // The system may have sent frames of its own before.
+        assert!(mesh.report().rejected.foreign >= 1 && delivered == 1);
+    }
 }
 
 #[test]

@@ -66,20 +66,3 @@ impl From<PortSnapshot> for PortSnapshotTuple {
         (at, tx_bytes, hold_ps, queue, marks, notes, drops)
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proto::ids::PortNumber;
-
-    #[test]
-    fn a_port_is_the_sum_of_its_lanes_and_holds_as_long_as_the_longest() {
-        let at = End { node: 3, port: PortNumber::from_index(0) };
-        let mut port = PortSnapshot::idle(at);
-        let bin = PortBin { counts: std::array::from_fn(|n| n as u64), ..PortBin::default() };
-        (0..2).for_each(|_| port.add(&bin, 1_000));
-        let sums =
-            PortSnapshot { at, tx_bytes: 2, hold_ps: 4, queue: 0, marks: 12, notes: 16, drops: 22 };
-        assert_eq!(port, sums);
-    }
-}

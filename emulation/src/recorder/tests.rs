@@ -1,5 +1,6 @@
 //! A recorder with a test device whose counters are known at every instant.
 
+use super::snapshot::PortSnapshot;
 use super::*;
 use proto::counters::{
     FlowReading, Gauge, LaneCounters, LaneReading, MovedFlow, PortReading, Span,
@@ -237,4 +238,15 @@ fn a_listener_that_takes_nothing_holds_nothing_up() {
     let recording = recorder.finish(at(100_000), &mut devices);
     assert_eq!(listener.try_iter().count(), WAITING_MAX);
     assert_eq!(recording.grid.slots.len(), 1_000);
+}
+
+#[test]
+fn a_port_is_the_sum_of_its_lanes_and_holds_as_long_as_the_longest() {
+    let at = End { node: 3, port: PortNumber::from_index(0) };
+    let mut port = PortSnapshot::idle(at);
+    let bin = PortBin { counts: std::array::from_fn(|n| n as u64), ..PortBin::default() };
+    (0..2).for_each(|_| port.add(&bin, 1_000));
+    let sums =
+        PortSnapshot { at, tx_bytes: 2, hold_ps: 4, queue: 0, marks: 12, notes: 16, drops: 22 };
+    assert_eq!(port, sums);
 }

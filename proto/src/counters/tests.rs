@@ -1,6 +1,7 @@
 //! Gauges, conditions, buckets and the names of reasons.
 
 use super::*;
+use crate::wire::error::{ParseError, Reason};
 
 #[test]
 fn a_gauge_integrates_what_it_held() {
@@ -62,5 +63,33 @@ fn reasons_have_distinct_names_in_table_order() {
     assert_eq!(names.len(), DropReason::ALL.len());
     for (index, reason) in DropReason::ALL.iter().enumerate() {
         assert_eq!(*reason as usize, index);
+    }
+}
+
+#[test]
+fn each_fault_of_octets_has_its_drop_reason() {
+    let check = Reason::Check { computed: 1, present: 2 };
+    let (length, short) =
+        (Reason::Length { declared: 1, present: 2 }, Reason::Short { needed: 1, present: 0 });
+    let (version, illegal) = (Reason::Version(7), Reason::Illegal("for a test"));
+    for (layer, fault, reason) in [
+        ("LPCRC", check, DropReason::Lpcrc),
+        ("FCP", short, DropReason::LinkPacket),
+        ("MAC control", illegal, DropReason::MacControlTag),
+        ("MAC control", short, DropReason::MacControlLength),
+        ("PAUSE", short, DropReason::MacControlLength),
+        ("PFC", short, DropReason::MacControlLength),
+        ("IPv4", check, DropReason::Checksum),
+        ("UDP", check, DropReason::Checksum),
+        ("VCRC", check, DropReason::Vcrc),
+        ("ICRC", check, DropReason::Icrc),
+        ("LRH", length, DropReason::PacketLength),
+        ("LRH", version, DropReason::LinkVersion),
+        ("BTH", version, DropReason::TransportVersion),
+        ("GRH", version, DropReason::GlobalHeader),
+        ("GRH", illegal, DropReason::GlobalHeader),
+        ("LRH", short, DropReason::Malformed),
+    ] {
+        assert_eq!(ParseError::new(layer, 0, fault).drop_reason(), reason, "{layer}: {fault}");
     }
 }

@@ -119,36 +119,3 @@ pub enum Reason {
     #[error("{0}")]
     Illegal(&'static str),
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_fault_has_its_drop_reason() {
-        let check = Reason::Check { computed: 1, present: 2 };
-        let (length, short) =
-            (Reason::Length { declared: 1, present: 2 }, Reason::Short { needed: 1, present: 0 });
-        let (version, illegal) = (Reason::Version(7), Reason::Illegal("for a test"));
-        for (layer, fault, reason) in [
-            ("LPCRC", check, DropReason::Lpcrc),
-            ("FCP", short, DropReason::LinkPacket),
-            ("MAC control", illegal, DropReason::MacControlTag),
-            ("MAC control", short, DropReason::MacControlLength),
-            ("PAUSE", short, DropReason::MacControlLength),
-            ("PFC", short, DropReason::MacControlLength),
-            ("IPv4", check, DropReason::Checksum),
-            ("UDP", check, DropReason::Checksum),
-            ("VCRC", check, DropReason::Vcrc),
-            ("ICRC", check, DropReason::Icrc),
-            ("LRH", length, DropReason::PacketLength),
-            ("LRH", version, DropReason::LinkVersion),
-            ("BTH", version, DropReason::TransportVersion),
-            ("GRH", version, DropReason::GlobalHeader),
-            ("GRH", illegal, DropReason::GlobalHeader),
-            ("LRH", short, DropReason::Malformed),
-        ] {
-            assert_eq!(ParseError::new(layer, 0, fault).drop_reason(), reason, "{layer}: {fault}");
-        }
-    }
-}

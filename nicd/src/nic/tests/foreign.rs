@@ -100,6 +100,13 @@ fn a_long_message_has_packets_of_the_path_mtu() {
 }
 
 #[test]
+fn a_host_that_does_not_answer_is_counted_as_unreachable() {
+    let mut pair = pair(200, 1, RoceVersion::V2Ipv4).with_impairment(|_| Impairment::Lose);
+    pair.advance(us(30_000_000));
+    assert!(named(&mut pair, 0, "host_unreachable") > 0);
+}
+
+#[test]
 fn a_refused_connection_is_asked_for_again_and_then_given_up() {
     let mut pair = pair(200, 3, RoceVersion::V2Ipv4);
     pair.nics[1] = Nic::new(NicConfig {

@@ -9,7 +9,7 @@ use proto::events::EventKind;
 use proto::ids::{Dscp, Ecn, Lid, QueuePairNumber};
 use proto::units::Duration;
 use proto::wire::ethernet::plan;
-use proto::wire::infiniband::{ExtendedHeaders, Opcode};
+use proto::wire::infiniband::{ExtendedHeaders, Grh, Opcode};
 use proto::wire::internet::{Ipv4, Udp};
 use proto::wire::roce::{NetworkHeaders, PacketBuilder, notification};
 use std::net::Ipv4Addr;
@@ -114,11 +114,15 @@ fn cnp_from(source: Ipv4Addr, queue_pair: QueuePairNumber) -> Frame {
         destination: plan::ipv4(Lid::new(1)),
         ..Ipv4::default()
     };
+    cnp_over(NetworkHeaders::Ipv4(ip, &[], Udp::roce(0xc001)), queue_pair)
+}
+
+fn cnp_over(network: NetworkHeaders<'_>, queue_pair: QueuePairNumber) -> Frame {
     let builder = PacketBuilder {
         destination: plan::mac(Lid::new(1)),
         source: plan::mac(Lid::new(2)),
         tag: None,
-        network: NetworkHeaders::Ipv4(ip, &[], Udp::roce(0xc001)),
+        network,
         bth: notification::bth(queue_pair, 0xffff),
         extended: ExtendedHeaders::NONE,
     };
@@ -149,6 +153,8 @@ fn a_cnp_for_an_unknown_queue_pair_is_counted_and_changes_nothing() {
     assert_eq!(pair.drops(0, DropReason::QueuePair), 3);
     receive(&mut pair, cnp_from(Ipv4Addr::new(192, 0, 2, 1), unknown[0]));
     assert_eq!(pair.drops(0, DropReason::QueuePair), 4, "no adapter has this address");
+    receive(&mut pair, cnp_over(NetworkHeaders::Global(Grh::default()), unknown[0]));
+    assert_eq!(pair.drops(0, DropReason::NotRoce), 1, "RoCEv1");
     assert_eq!(pair.flow(0), before);
     receive(&mut pair, cnp_for(QueuePairNumber::planned(0, Lid::new(2))));
     assert_eq!((pair.total(0, "rp_cnp_handled"), pair.flow(0).rate.value), (1, 4_000_000_000));
