@@ -355,7 +355,7 @@ fn half(lab: Lab) -> (Mesh, Lines, Sockets) {
     let lines = Lines::new(&wiring, &hosts, 0, false).expect("a good wiring");
     let (process, epoch, secret) = (0, EPOCH, SECRET);
     let session = Session { process, epoch, secret, peers, datagram_max: DATAGRAM_MAX, stop: STOP };
-    let [own, other] = <[Sockets; 2]>::try_from(sockets).ok().expect("two processes");
+    let [own, other] = <[Sockets; 2]>::try_from(sockets).expect("two processes");
     (Mesh::new(own, bare, session, &lines, &wiring).expect("a mesh"), lines, other)
 }
 

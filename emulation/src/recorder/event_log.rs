@@ -306,7 +306,7 @@ mod tests {
         log.close_bin(&grid.close(Instant::from_ps(3_000)).expect("time has passed"));
         let merged = RecordedEvents::merge(vec![log.finish()], &grid, 500);
         assert_eq!((merged.events.len(), merged.folded.len()), (500, 1));
-        let folded: u64 = merged.folded[0].counts.iter().map(|(_, n)| u64::from(*n)).sum();
+        let folded: u64 = merged.folded[0].counts.iter().map(|(_, n)| *n).sum();
         assert_eq!(folded, 2_500);
     }
 

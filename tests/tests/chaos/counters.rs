@@ -17,7 +17,7 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::sync::{LazyLock, Mutex};
+use std::sync::{LazyLock, Mutex, OnceLock};
 use std::thread;
 
 /// Files of quick tests on the virtual clock, for mutants that survive all others.
@@ -39,8 +39,8 @@ struct Program {
     folder: PathBuf,
     all: &'static [&'static str],
     one: &'static str,
-    /// The tests that fail without a mutant, in a copy that lacks files.
-    failing: BTreeSet<String>,
+    /// The tests that fail without a mutant, in a copy that lacks files. They are found when they are asked for.
+    failing: OnceLock<BTreeSet<String>>,
 }
 
 impl Program {
@@ -49,13 +49,18 @@ impl Program {
             "case" => (&["check", "--level", "E"], "check"),
             _ => (&[], "--exact"),
         };
-        let failing = BTreeSet::new();
-        let mut program = Program { kind, path, folder, all, one, failing };
-        while let Some(test) = program.failure("", program.all, &program.failing) {
-            println!("{}: {test} fails without a mutant", program.path.display());
-            program.failing.insert(test);
-        }
-        program
+        Program { kind, path, folder, all, one, failing: OnceLock::new() }
+    }
+
+    fn failing(&self) -> &BTreeSet<String> {
+        self.failing.get_or_init(|| {
+            let mut failing = BTreeSet::new();
+            while let Some(test) = self.failure("", self.all, &failing) {
+                println!("{}: {test} fails without a mutant", self.path.display());
+                failing.insert(test);
+            }
+            failing
+        })
     }
 
     /// The first of these tests that fails with a mutant, but for those `known`; else how the program ended, if in another way.
@@ -92,7 +97,7 @@ impl Program {
 
     /// The first of these tests that fails because of a mutant.
     fn kills(&self, mutant: &str, tests: &[&str]) -> Option<String> {
-        let mut known = self.failing.clone();
+        let mut known = self.failing().clone();
         loop {
             let test = self.failure(mutant, tests, &known)?;
             let words = if test.contains(": ") { tests } else { &[self.one, &test] };
