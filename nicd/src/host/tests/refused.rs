@@ -77,7 +77,7 @@ fn each_fault_of_a_request_has_its_own_reason() {
         (&[packet(read, 0, reth(KEY + 1, 4), b"")], Some(DropReason::Key)),
         (&[begun, packet(Opcode::RC_FETCH_ADD, 1, atomic(KEY), b"")], Some(DropReason::Opcode)),
         (&[packet(Opcode::RC_FETCH_ADD, 0, atomic(KEY + 1), b"")], Some(DropReason::Key)),
-        (&vec![packet(read, 0, reth(KEY, 4), b""); 1], None),
+        (&[packet(read, 0, reth(KEY, 4), b"")], None),
     ];
     for (at, (packets, reason)) in cases.into_iter().enumerate() {
         assert_eq!(dropped(Behaviour::service(), packets), reason, "case {at}");

@@ -82,12 +82,15 @@ fn a_duplicate_test_frame_is_delivered_once() {
 #[test]
 fn a_test_frame_of_no_flow_to_this_adapter_is_dropped() {
     let mut pair = run(Transport::Test, false, || Impairment::Pass);
-    let flow = |octets: &mut [u8], flow: u32| octets[20..24].copy_from_slice(&flow.to_be_bytes());
-    let changes: [&dyn Fn(&mut [u8]); 3] = [
-        &|octets| flow(octets, 5),
-        &|octets| flow(octets, QueuePairNumber::planned(7, Lid::new(1)).get()),
+    type Change = fn(&mut [u8]);
+    let changes: [Change; 3] = [
+        |octets| octets[20..24].copy_from_slice(&[0, 0, 0, 5]),
+        |octets| {
+            let other = QueuePairNumber::planned(7, Lid::new(1)).get();
+            octets[20..24].copy_from_slice(&other.to_be_bytes());
+        },
         // A source that is no adapter.
-        &|octets| octets[6..12].fill(2),
+        |octets| octets[6..12].fill(2),
     ];
     for (change, dropped) in changes.into_iter().zip(1..) {
         let mut octets = bytes::BytesMut::from(&pair.seen[0].octets[..]);
