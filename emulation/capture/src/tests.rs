@@ -219,20 +219,31 @@ fn a_live_worker_drops_and_counts_instead_of_waiting() {
     let spool = Spool::start(disk, WhenFull::Drop).expect("a thread");
     let mut capture = Capture::begin(spool, &plan(file.clone(), None), &wiring(), &[0]);
     let data = frame(FrameKind::Infiniband, &[0; 60_000]);
-    for n in 0..600 {
-        capture.frame(
-            &data,
-            &Passage::at_once(0, PortNumber::from_index(0), Direction::Tx, Instant::from_ps(n)),
-        );
-    }
+    let mut put = |capture: &mut Capture, n: u64| {
+        let (port, at) = (PortNumber::from_index(0), Instant::from_ps(n));
+        capture.frame(&data, &Passage::at_once(0, port, Direction::Tx, at));
+        capture.spool.tally().dropped.load(Ordering::Relaxed)
+    };
+    let mut dropped = (0..600).map(|n| put(&mut capture, n)).last().expect("a count");
+    assert!(dropped > 250, "16 MiB wait, 36 MB came: {dropped}");
     drop(go_on);
-    let statistics = capture.finish(Instant::from_ps(2_000));
+    // The writer makes room by and by, and the next frame that is kept says how many were not.
+    let is_kept = |n: &u64| {
+        std::thread::yield_now();
+        let before = std::mem::replace(&mut dropped, put(&mut capture, *n));
+        dropped == before
+    };
+    let last = (600..1_000_000_000).find(is_kept).expect("room");
+    let statistics = capture.finish(Instant::from_ps(last + 1));
     let data = &statistics.interfaces[0];
-    assert_eq!(data.seen, 600);
-    assert!(data.dropped > 250, "16 MiB wait, 36 MB came: {}", data.dropped);
+    assert_eq!((data.seen, data.dropped), (last + 1, dropped));
     let octets = std::fs::read(file).expect("the file");
     let read = CaptureReader::new(octets.as_slice()).expect("a capture").filter(|f| f.is_ok());
     assert_eq!(read.count() as u64, data.seen - data.dropped);
+    // The options `epb_dropcount`, of eight octets; the octets of frames are zeros.
+    let named = octets.windows(12).filter(|window| window.starts_with(&[4, 0, 8, 0]));
+    let named = named.map(|window| u64::from_le_bytes(*window.last_chunk().expect("eight")));
+    assert_eq!(named.sum::<u64>(), data.dropped);
 }
 
 /// The reader of a pipe gets frames before the capture ends; without a reader there is no capture.

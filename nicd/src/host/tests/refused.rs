@@ -1,5 +1,6 @@
 //! Each fault of a packet for the host has its own drop reason, and what the host does is counted.
 
+use super::connection::table::CONNECTIONS_MAX;
 use super::datagram::DatagramPair;
 use super::memory::{Memory, Place};
 use super::queue_pair::{Agreement, QueuePair};
@@ -105,6 +106,7 @@ fn a_queue_pair_drops_what_is_not_of_its_service_or_partition() {
         number: number(5),
         remote: number(6),
         peer: Peer { mac: local(200).mac, ip: local(200).ipv4.into() },
+        traffic_class: DATA,
         mtu: MTU,
         starting_psn: psn(0),
         expected: psn(0),
@@ -164,13 +166,13 @@ fn a_frame_for_the_host_is_delivered_or_dropped_under_one_reason() {
         let extended =
             if opcode == Opcode::UD_SEND_ONLY { extended } else { ExtendedHeaders::NONE };
         let bth = Bth::new(opcode, number(1), psn(0));
-        Packet { from: number(1), bth, extended, ecn: Ecn::NotCapable }
+        Packet { from: number(1), bth, extended, traffic_class: TrafficClass::from_octet(0) }
     };
     let unknown = || Packet {
         from: number(9),
         bth: Bth::new(Opcode::RC_SEND_ONLY, number(77), psn(0)),
         extended: ExtendedHeaders::NONE,
-        ecn: Ecn::NotCapable,
+        traffic_class: TrafficClass::from_octet(0),
     };
     let elsewhere: IpAddr = plan::ipv4(Lid::new(3)).into();
     let (here, peer): (IpAddr, _) = (local(1).ipv4.into(), local(200));
@@ -218,4 +220,21 @@ fn connection_datagrams_are_counted_in_both_directions() {
     // REQ and RTU came, and REP went.
     let counters = ["host_cm_received", "host_cm_sent", "host_accepted"];
     assert_eq!(counters.map(|name| bench.counter(name)), [2, 1, 1]);
+}
+
+#[test]
+fn connections_beyond_the_tables_are_counted() {
+    use crate::config::RemoteConfig;
+    use crate::transport::foreign::ConnectRequest;
+    let (peer, class) = (Lid::new(9), 0);
+    let remote = RemoteConfig { lid: peer, class, port: 7174, mtu: config(1).link.mtu };
+    let host = Some(HostConfig { remotes: vec![remote], ..HostConfig::default() });
+    let config = crate::config::NicConfig { host, ..on_ethernet(config(1), RoceVersion::V2Ipv4) };
+    let mut host = HostStack::new(&config).expect("it has a host");
+    let request = ConnectRequest { number: QueuePairNumber::planned(class, peer), peer };
+    (0..CONNECTIONS_MAX + 3).for_each(|_| host.connect(request, us(1)));
+    // The peer's address is unknown, so the requests wait.
+    let expected = (3, (CONNECTIONS_MAX - UNRESOLVED_MAX) as u64);
+    assert_eq!((host.counters.lost, host.counters.overruns), expected);
+    assert_eq!(host.outcomes.len(), 3, "the adapter knows of those that are lost");
 }
