@@ -219,7 +219,7 @@ fn a_live_worker_drops_and_counts_instead_of_waiting() {
     let spool = Spool::start(disk, WhenFull::Drop).expect("a thread");
     let mut capture = Capture::begin(spool, &plan(file.clone(), None), &wiring(), &[0]);
     let data = frame(FrameKind::Infiniband, &[0; 60_000]);
-    let mut put = |capture: &mut Capture, n: u64| {
+    let put = |capture: &mut Capture, n: u64| {
         let (port, at) = (PortNumber::from_index(0), Instant::from_ps(n));
         capture.frame(&data, &Passage::at_once(0, port, Direction::Tx, at));
         capture.spool.tally().dropped.load(Ordering::Relaxed)
@@ -240,8 +240,10 @@ fn a_live_worker_drops_and_counts_instead_of_waiting() {
     let octets = std::fs::read(file).expect("the file");
     let read = CaptureReader::new(octets.as_slice()).expect("a capture").filter(|f| f.is_ok());
     assert_eq!(read.count() as u64, data.seen - data.dropped);
-    // The options `epb_dropcount`, of eight octets; the octets of frames are zeros.
-    let named = octets.windows(12).filter(|window| window.starts_with(&[4, 0, 8, 0]));
+    // `epb_dropcount`, of eight octets, behind `epb_flags`, of four. The octets of frames are zeros.
+    let is_count =
+        |window: &&[u8]| window.starts_with(&[2, 0, 4, 0]) && window[8..12] == [4, 0, 8, 0];
+    let named = octets.windows(20).filter(is_count);
     let named = named.map(|window| u64::from_le_bytes(*window.last_chunk().expect("eight")));
     assert_eq!(named.sum::<u64>(), data.dropped);
 }
