@@ -126,6 +126,8 @@ fi
 if [ "${1:-}" = "--slow" ]; then
   cargo test --profile quick -p pausebed-tests -p proto -p pausebed-python -- --ignored --test-threads 1 "${@:2}"
 else
+  # For random inputs of each fuzz target.
+  export PAUSEBED_FUZZ_SECONDS="${PAUSEBED_FUZZ_SECONDS:-10}"
   # Most tests wait for programs that they have started.
   export RUST_TEST_THREADS="${RUST_TEST_THREADS:-$(($(nproc) + 2))}"
   cargo test --profile quick --workspace

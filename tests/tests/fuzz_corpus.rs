@@ -1,4 +1,4 @@
-//! The fuzz targets on stable Rust: all inputs in `fuzz/corpus`, and thousands of random inputs.
+//! The fuzz targets on stable Rust: all inputs in `fuzz/corpus`, and seconds of random ones.
 //!
 //! `fuzz.sh` searches for new inputs. An input that found a fault stays in the corpus after the fix.
 
@@ -51,61 +51,43 @@ fn every_target_has_a_program_and_every_program_a_target() {
     assert_eq!(programs, targets);
 }
 
-macro_rules! rounds {
-    ($($name:ident $rounds:literal)+) => {
-        /// How many random inputs each target gets, which is about a second of each.
-        const ROUNDS: &[(&str, u64)] = &[$((stringify!($name), $rounds)),+];
+/// Time for the random inputs of a target: that of the environment (`test.sh` gives ten seconds), or one.
+fn seconds() -> f64 {
+    let given = std::env::var("PAUSEBED_FUZZ_SECONDS").ok();
+    given.map_or(1.0, |given| given.parse().expect("PAUSEBED_FUZZ_SECONDS is a number of seconds"))
+}
+
+macro_rules! random_inputs_pass {
+    ($($name:ident)+) => {
+        const WITH_RANDOM_INPUTS: &[&str] = &[$(stringify!($name)),+];
 
         mod random_inputs_pass {
             $(#[test]
             fn $name() {
-                let target = super::target(stringify!($name));
-                super::mutate::run(target, &super::corpus(target).1, 7, |round| round < $rounds);
+                let (target, stopwatch) = (super::target(stringify!($name)), super::Stopwatch::start());
+                // New inputs each time; a failure names the seed.
+                let (seed, kept) = (super::realtime_ns(), super::corpus(target).1);
+                let (mut rounds, seconds) = (0, super::seconds());
+                super::mutate::run(target, &kept, seed, |round| {
+                    rounds = round;
+                    stopwatch.seconds() < seconds
+                });
+                println!("{}: {rounds} inputs of seed {seed}", target.name);
+                assert!(rounds > 0, "no input");
             })+
         }
     };
 }
 
-rounds! {
-    packet 20_000
-    link_packet 20_000
-    ethernet 20_000
-    congestion 20_000
-    datagram 10_000
-    offload 20_000
-    capture 4_000
-    text 4_000
-    scenario 2_000
-    trace 10_000
-    api 10_000
-    http 1_000
-    join 1_000
-    switch 3_000
-    ethernet_switch 3_000
-    nic 3_000
-    roce_nic 3_000
+random_inputs_pass! {
+    packet link_packet ethernet congestion datagram offload capture text scenario trace api http join switch ethernet_switch
+    nic roce_nic
 }
 
 #[test]
 fn every_target_gets_random_inputs() {
     let names = TARGETS.iter().map(|target| target.name);
-    assert!(names.eq(ROUNDS.iter().map(|(name, _)| *name)), "{ROUNDS:?}");
-}
-
-#[test]
-#[ignore = "slow: three minutes"]
-fn fuzz_ten_seconds_of_random_inputs_of_each_target_pass() {
-    // New inputs each time; a failure names the seed.
-    let seed = realtime_ns();
-    for target in TARGETS {
-        let stopwatch = Stopwatch::start();
-        let mut rounds = 0;
-        mutate::run(target, &corpus(target).1, seed, |round| {
-            rounds = round;
-            stopwatch.seconds() < 10.0
-        });
-        println!("{}: {rounds} inputs of seed {seed}", target.name);
-    }
+    assert!(names.eq(WITH_RANDOM_INPUTS.iter().copied()), "{WITH_RANDOM_INPUTS:?}");
 }
 
 #[test]

@@ -2,7 +2,8 @@
 
 use crate::config::{HostConfig, NicConfig, RoceVersion};
 use crate::nic::tests::cable::{Impairment, Pair, Seen, config, on_ethernet};
-use proto::device::Control;
+use proto::counters::DeviceReading;
+use proto::device::{Control, Instrumented};
 use proto::ids::Ecn;
 use proto::units::Duration;
 use std::cell::RefCell;
@@ -118,6 +119,12 @@ fn datagrams_arrive_unaltered_or_not_at_all() {
     let (lost, duplicated) = *counts.borrow();
     assert!(lost > 0 && duplicated > 0);
     assert_eq!(arrived, 1280 - lost + duplicated);
+    let mut reading = DeviceReading::default();
+    let now = pair.borrow().now;
+    pair.borrow_mut().nics[1].read(now, &mut reading);
+    let counted = |(name, count): &&(String, u64)| name == "host_messages" && *count == arrived;
+    let named = &reading.ports[0].named;
+    assert!(named.iter().any(|named| counted(&named)), "{named:?}");
 }
 
 #[test]

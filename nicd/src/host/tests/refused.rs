@@ -35,7 +35,11 @@ fn reth(remote_key: u32, dma_length: u32) -> ExtendedHeaders {
 }
 
 fn atomic(remote_key: u32) -> ExtendedHeaders {
-    let atomic = AtomicEth { virtual_address: START, remote_key, swap_or_add: 1, compare: 0 };
+    atomic_at(START, remote_key)
+}
+
+fn atomic_at(virtual_address: u64, remote_key: u32) -> ExtendedHeaders {
+    let atomic = AtomicEth { virtual_address, remote_key, swap_or_add: 1, compare: 0 };
     ExtendedHeaders { atomic_eth: Some(atomic), ..ExtendedHeaders::NONE }
 }
 
@@ -64,7 +68,7 @@ fn each_fault_of_a_request_has_its_own_reason() {
     let good = packet(send, 0, NONE, b"1");
     let begun = packet(first, 0, NONE, &full);
     let bad_key = packet(write, 0, reth(KEY + 1, 4), b"1234");
-    let cases: [(&[Transport<'_>], Option<DropReason>); 14] = [
+    let cases: [(&[Transport<'_>], Option<DropReason>); 15] = [
         (&[good], None),
         (&[bad_key, packet(send, 1, NONE, b"1")], Some(DropReason::QueuePair)),
         (&[packet(send, 1, NONE, b"1")], Some(DropReason::OutOfSequence)),
@@ -78,6 +82,7 @@ fn each_fault_of_a_request_has_its_own_reason() {
         (&[packet(read, 0, reth(KEY + 1, 4), b"")], Some(DropReason::Key)),
         (&[begun, packet(Opcode::RC_FETCH_ADD, 1, atomic(KEY), b"")], Some(DropReason::Opcode)),
         (&[packet(Opcode::RC_FETCH_ADD, 0, atomic(KEY + 1), b"")], Some(DropReason::Key)),
+        (&[packet(Opcode::RC_FETCH_ADD, 0, atomic_at(START + 4, KEY), b"")], Some(DropReason::Key)),
         (&[packet(read, 0, reth(KEY, 4), b"")], None),
     ];
     for (at, (packets, reason)) in cases.into_iter().enumerate() {
