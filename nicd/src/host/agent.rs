@@ -205,24 +205,29 @@ impl HostStack {
         Answer::Port(Port { is_active, active_mtu: mtu, max_mtu: mtu, gids, message_max })
     }
 
-    /// The IP address of a GID, which must be that of another host, and the traffic class of packets to it. Class 0
-    /// is the adapter's own. The priority of another must be that of the host, whose frames leave in one lane.
+    /// The IP address of a GID, which must be that of another host, and the traffic class of packets to it.
     fn peer(&self, address: &AddressVector) -> Result<(IpAddr, TrafficClass), Refusal> {
         let ip = address.gid.to_canonical();
-        if !super::neighbour::is_unicast(ip) || self.local.has(ip) {
-            return Err(Refusal::invalid(format!("{ip} is not the address of another host")));
+        if super::neighbour::is_unicast(ip) && !self.local.has(ip) {
+            return Ok((ip, self.traffic_class(address.traffic_class)?));
         }
-        if address.traffic_class == 0 {
-            return Ok((ip, self.local.traffic_class()));
+        Err(Refusal::invalid(format!("{ip} is not the address of another host")))
+    }
+
+    /// The traffic class of this octet; that of the adapter for 0. Its priority must be that of the host, whose frames
+    /// leave in one lane.
+    fn traffic_class(&self, octet: u8) -> Result<TrafficClass, Refusal> {
+        if octet == 0 {
+            return Ok(self.local.traffic_class());
         }
-        let traffic_class = TrafficClass::from_octet(address.traffic_class);
+        let traffic_class = TrafficClass::from_octet(octet);
         let (dscp, lane) = (traffic_class.dscp, self.format.lane_of(traffic_class.dscp));
         if lane != self.lane {
             let (dscp, lane, own) = (dscp.get(), lane.get(), self.lane.get());
             let text = format!("DSCP {dscp} has priority {lane}, and the host sends in {own}");
             return Err(Refusal::unsupported(text));
         }
-        Ok((ip, traffic_class))
+        Ok(traffic_class)
     }
 
     fn register(&mut self, pd: Handle, length: u64, access: Access) -> Result<Answer, Refusal> {

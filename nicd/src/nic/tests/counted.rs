@@ -12,7 +12,7 @@ use proto::counters::DropReason;
 use proto::ids::{Lid, Psn, QueuePairNumber};
 use proto::wire::classify::classify;
 use proto::wire::infiniband::{
-    Aeth, Bth, Deth, ExtendedHeaders, Grh, Opcode, PacketBuilder, Reth, Syndrome,
+    Aeth, Bth, Deth, ExtendedHeaders, Grh, Opcode, PacketBuilder, Rdeth, Reth, Syndrome,
 };
 use std::net::Ipv6Addr;
 
@@ -141,11 +141,14 @@ fn a_packet_of_a_group_is_delivered_or_dropped_under_one_reason() {
     let good = group(Opcode::UD_SEND_ONLY, deth(9, source));
     let other = Grh { dgid: Ipv6Addr::LOCALHOST, ..grh };
     let outside = QueuePairNumber::truncate(5);
+    let rdeth = Some(Rdeth { reserved8: 0, context: 0 });
+    let reliable = ExtendedHeaders { rdeth, ..deth(9, source) };
     for (packet, outcome) in [
         (good, DELIVERED),
         (PacketBuilder { grh: Some(other), ..good }, Err(DropReason::NotForUs)),
         (group(Opcode::RC_SEND_ONLY, NONE), Err(DropReason::Opcode)),
         (group(Opcode(0xc0), NONE), Err(DropReason::Opcode)),
+        (group(Opcode::RD_SEND_ONLY, reliable), Err(DropReason::Opcode)),
         (group(Opcode::UD_SEND_ONLY, deth(8, source)), Err(DropReason::Key)),
         (group(Opcode::UD_SEND_ONLY, deth(9, outside)), Err(DropReason::QueuePair)),
         (group(Opcode::UD_SEND_ONLY, deth(9, of(7, 1))), Err(DropReason::QueuePair)),
