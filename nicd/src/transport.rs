@@ -22,7 +22,7 @@ mod flow_report;
 pub mod foreign;
 mod lane;
 mod memory_region;
-mod message;
+pub(crate) mod message;
 mod multicast;
 mod notification_demux;
 mod paths;

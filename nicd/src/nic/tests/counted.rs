@@ -3,11 +3,13 @@
 use super::cable::*;
 use super::*;
 use crate::config::*;
+use crate::transport::message::{self, Stamp};
 use crate::transport::receive::{Disposition, Outcome};
 use ::management::datagram::{DR_DLID, SUBNET_DIRECTED, SUBNET_LID_ROUTED, method};
 use ::management::packet::Addresses;
 use ::management::records::{Membership, PathRecord};
 use ::management::{Datagram, ManagementConfig};
+use proto::congestion::SchemeConfig;
 use proto::counters::DropReason;
 use proto::ids::{Lid, Psn, QueuePairNumber};
 use proto::wire::classify::classify;
@@ -157,10 +159,21 @@ fn a_packet_of_a_group_is_delivered_or_dropped_under_one_reason() {
         nic.adapter.set_membership(GROUP, membership, us(0));
         let mut packet = packet;
         packet.bth.fecn = true;
-        assert_eq!(receive(&mut nic, &made(&packet, 100)), outcome);
+        let stamp = Stamp { item: 3, number: 0, posted: us(0) };
+        let stamped = |octets: &mut [u8]| {
+            let mut payload = bytes::BytesMut::new();
+            message::append(&mut payload, 100, Some(stamp));
+            octets.copy_from_slice(&payload);
+        };
+        let mut octets = bytes::BytesMut::new();
+        packet.emit(&mut octets, 100, stamped).expect("it is short");
+        let frame = Frame::intact(FrameKind::Infiniband, octets);
+        assert_eq!(receive(&mut nic, &frame), outcome);
         let received = u64::from(outcome == DELIVERED);
         let mut reading = DeviceReading::default();
         nic.read(us(1), &mut reading);
+        let latency = reading.latencies.first().map(|latency| (latency.item, latency.sum_ns));
+        assert_eq!(latency, (received > 0).then_some((3, 1000)));
         let counted = reading
             .receptions
             .first()
@@ -174,6 +187,23 @@ fn a_packet_of_a_group_is_delivered_or_dropped_under_one_reason() {
     let mut nic = adapter(true);
     nic.adapter.lose_membership(GROUP);
     assert_eq!(totals(&mut nic), named(&[("multicast_join_refusals", 1)]));
+}
+
+#[test]
+fn a_becn_that_the_scheme_refuses_is_counted_as_ignored() {
+    // It reacts to messages of switches alone.
+    let scheme = SchemeConfig { kind: "qcn".to_owned(), params: toml::Table::new() };
+    let (classes, traffic) = (vec![class(Transport::Rc, Operation::Send)], vec![burst(2, 400, 1)]);
+    let mut pair = Pair::alike(NicConfig { classes, traffic, scheme, ..config(1) });
+    pair = pair.run_until(us(50));
+    let mut answer = builder(Opcode::RC_ACKNOWLEDGE, of(0, 2), ack());
+    (answer.dlid, answer.slid, answer.bth.becn) = (Lid::new(1), Lid::new(2), true);
+    let now = pair.now;
+    pair.nics[0].handle_frame(PortNumber::from_index(0), made(&answer, 0), now, now);
+    assert_eq!(
+        totals(&mut pair.nics[0]),
+        named(&[("rp_cnp_ignored", 1), ("rp_becn_handled", 1), ("port_rcv_becn", 1)])
+    );
 }
 
 /// The sums of what came and went, and every drop of the port.

@@ -59,6 +59,22 @@ fn a_late_test_frame_delays_later_ones_and_none_is_missing() {
 }
 
 #[test]
+fn a_frame_that_comes_twice_while_it_waits_is_a_duplicate() {
+    let mut frames = 0;
+    let impair = move |seen: &Seen| {
+        frames += u32::from(seen.from == 0);
+        match (seen.from, frames) {
+            (0, 2) => Impairment::Lose,
+            (0, 3) => Impairment::Duplicate,
+            _ => Impairment::Pass,
+        }
+    };
+    let pair = Pair::alike(sending(Transport::Test, true)).with_impairment(impair);
+    let mut pair = pair.run_until(us(300));
+    assert_eq!((pair.reception(1).messages, pair.drops(1, DropReason::Duplicate)), (3, 1));
+}
+
+#[test]
 fn a_lost_test_frame_is_waited_for_and_then_counted() {
     let mut pair = run(Transport::Test, true, || Impairment::Lose);
     assert_eq!(pair.reception(1).messages, 3);

@@ -53,6 +53,7 @@ fn pfc_05_and_09_each_priority_has_a_timer_that_lasts_its_quanta_exactly() {
     pair.run_until(ns(5));
     assert_eq!(pair.hear(0, from_peer(&pause)), Arrival::Control);
     pair.run_until(ns(70_000 * QUANTUM));
+    assert_eq!(pair.reading(0).lanes[0].counters.ctl_rx, 1, "the lowest priority that it enables");
     times.sort_unstable();
     for lane in 0..8 {
         let first = pair.sources[0].next(lane, Instant::ZERO).unwrap();
