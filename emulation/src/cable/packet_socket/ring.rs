@@ -129,7 +129,7 @@ mod tests {
     fn slots_are_read_in_turn_and_given_back() {
         let ring =
             Ring { memory: Mapping::own(OCTETS).expect("memory"), next: NextSlot::default() };
-        let read = |expected: &mut dyn FnMut(Slot<'_>)| ring.take(|slot| expected(slot));
+        let read = |expected: &mut dyn FnMut(Slot<'_>)| ring.take(expected);
         assert!(!read(&mut |_| panic!("all slots are the kernel's")));
         for number in 0..SLOTS + 3 {
             let octets = [number as u8; 60];
