@@ -145,7 +145,7 @@ fn host_faults(text: &str) -> String {
         ("stop", "SIGSTOP of a process of a lab for 0.1 to 5 s"),
         ("disk", "little or no room for a lab, a run with captures, a capture"),
         ("descriptors", "3 to 64 descriptors for `up`, `run`, or a process of a lab under way"),
-        ("memory", "30 to 94 MB of address space for the same"),
+        ("memory", "address space for the same that suffices to start, or up to 64 MiB more"),
         ("interface", "an interface of a lab removed, or off and on"),
         ("mtu", "the MTU of an interface of a lab changed, half of them back"),
         (
