@@ -19,6 +19,7 @@
 
 mod beside;
 mod channel;
+mod digest;
 mod fault;
 mod line_set;
 mod mesh;

@@ -1,16 +1,17 @@
 //! Cables of their own: frames travel by packet sockets, as they are, and the channel announces them.
 //!
 //! ```text
-//!   channel (Unix datagrams) ── announcement: line, stamp, length, FCS ──┐
-//!                                                                        ├─ paired, first in, first out ─▶ device
-//!   cable (veth pair) ──────── the frame, bare or behind the shim ───────┘
+//!   channel (Unix datagrams) ── announcement: line, stamp, length, digest ──┐
+//!                                                                           ├─ paired, first in, first out ─▶ device
+//!   cable (veth pair) ──────── the frame, bare or behind the shim ──────────┘
 //! ```
 //!
-//! A frame whose length or FCS is not that of its line's next announcement is foreign, or a repeat, and is dropped. A frame
+//! A frame whose length or digest is not that of its line's next announcement is foreign, or a repeat, and is dropped. A frame
 //! that was lost is missing at the head of its line: this process then waits, asks, and gets everything again that its
 //! peer does not know to be complete.
 
 use super::channel::{Announced, Channel};
+use super::digest::digest;
 use crate::cable::datagram::DatagramSocket;
 use crate::cable::exchange::packets::{
     ADDRESSES, ETHERNET, FrameSocket, PortSocket, SHIM_ETHERTYPE, whole_frame,
@@ -26,7 +27,6 @@ use crate::cable::shim::Shim;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
 use proto::frame::{Frame, FrameKind, FramePool};
 use proto::units::Instant;
-use proto::wire::ethernet::crc::fcs;
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -93,7 +93,6 @@ impl Beside {
             receives[from.index()] = Some(cables.len());
             cables.push(Cable {
                 socket,
-
                 from,
                 channel: 0,
                 kept: VecDeque::new(),
@@ -215,7 +214,9 @@ impl Beside {
             }
             while let (Some(due), Some(_)) = (announced.front(), arrived.front()) {
                 let Some(mut frame) = arrived.pop_front() else { break };
-                if due.shim.length as usize != frame.octets.len() || due.fcs != fcs(&frame.octets) {
+                if due.shim.length as usize != frame.octets.len()
+                    || due.digest != digest(&frame.octets)
+                {
                     rejected.foreign += 1;
                     pool.recycle(frame);
                     continue;

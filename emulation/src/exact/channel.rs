@@ -4,6 +4,7 @@
 //! are complete: all frames in it, or announced by it, have arrived. Datagrams ahead of their turn are held; those that
 //! the peer has not completed are kept, to be sent again when it asks. No socket and no clock is here.
 
+use super::digest::{DIGEST, digest};
 use super::fault::Fault;
 use super::line_set::LineSet;
 use super::promise::{Promise, Secret};
@@ -18,8 +19,6 @@ use std::collections::{BTreeMap, VecDeque};
 const DATAGRAMS_MAX: u64 = 1024;
 /// Emptied buffers that are reused.
 const SPARE_MAX: usize = 16;
-/// Octets behind an announced frame's shim: its FCS.
-const FCS: usize = 4;
 
 /// What all channels of a process have in common.
 #[derive(Clone, Copy, Debug)]
@@ -45,8 +44,8 @@ pub(super) struct Announced {
     pub number: u64,
     /// Its shim, of which the frame itself has none or another.
     pub shim: Shim,
-    /// Its FCS.
-    pub fcs: u32,
+    /// Its digest.
+    pub digest: u64,
 }
 
 /// What a datagram has for this process.
@@ -164,7 +163,7 @@ impl Channel {
     /// # Errors
     /// If the device breaks the promise of this process.
     pub fn put(&mut self, line: &Outgoing, frame: &Frame, stamp: Instant) -> Result<(), Fault> {
-        let body = if self.identity.beside { FCS } else { frame.octets_len() };
+        let body = if self.identity.beside { DIGEST } else { frame.octets_len() };
         let record = Shim::LENGTH + body;
         if self.open_frames > 0 && self.open.len() + record > self.identity.datagram_max {
             self.seal(self.promised)?;
@@ -177,8 +176,7 @@ impl Channel {
         let shim = line.shim(frame, self.identity.epoch, self.frames_sent as u32, stamp);
         self.open.extend_from_slice(&shim.emit());
         if self.identity.beside {
-            let fcs = proto::wire::ethernet::crc::fcs(&frame.octets);
-            self.open.extend_from_slice(&fcs.to_be_bytes());
+            self.open.extend_from_slice(&digest(&frame.octets).to_be_bytes());
         } else {
             frame.append_to(&mut self.open);
         }
@@ -369,16 +367,16 @@ impl Channel {
                 let what = format!("a frame left at {stamp:?}, and the promise was {until:?}");
                 return Err(self.fault(what));
             }
-            let length = if self.identity.beside { FCS } else { parsed.length as usize };
+            let length = if self.identity.beside { DIGEST } else { parsed.length as usize };
             let parts = rest[Shim::LENGTH..].split_at_checked(length);
             let (body, next) = parts.ok_or_else(|| self.fault("a frame is cut off".to_owned()))?;
             rest = next;
             self.frames_read += 1;
             if self.identity.beside {
-                let fcs = u32::from_be_bytes([body[0], body[1], body[2], body[3]]);
+                let digest = u64::from_be_bytes(body.try_into().expect("a digest is split off"));
                 missing += 1;
                 let number = promise.number;
-                each(line, Content::Announced(Announced { number, shim: parsed, fcs }));
+                each(line, Content::Announced(Announced { number, shim: parsed, digest }));
             } else {
                 self.incoming.note(line.index(), parsed.stamp);
                 each(line, Content::Frame(parsed, body));
