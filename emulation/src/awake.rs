@@ -8,14 +8,10 @@ use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::thread::JoinHandle;
 
 /// Keeps cores awake with one `SCHED_IDLE` thread each, until it is dropped.
 #[derive(Debug)]
-pub struct Awake {
-    shared: Arc<Shared>,
-    threads: Vec<JoinHandle<()>>,
-}
+pub struct Awake(Arc<Shared>);
 
 #[derive(Debug, Default)]
 struct Shared {
@@ -24,7 +20,7 @@ struct Shared {
 }
 
 impl Awake {
-    /// Keeps all cores awake that this process may use. A core whose thread cannot be started halts as before.
+    /// Keeps all cores awake that this process may use.
     pub fn keep() -> Awake {
         let shared = Arc::new(Shared::default());
         let cores = sched_getaffinity(Pid::from_raw(0)).unwrap_or_default();
@@ -32,25 +28,22 @@ impl Awake {
         let start = |core| {
             let shared = Arc::clone(&shared);
             let thread = std::thread::Builder::new().name(format!("awake {core}"));
-            thread.spawn(move || stay(core, &shared)).ok()
+            // Without the thread the core halts as before. Nothing waits for its end: on a busy core it gets no time for long.
+            let _ = thread.spawn(move || stay(core, &shared));
         };
-        let threads = (0..CpuSet::count()).filter(mine).filter_map(start).collect();
-        Awake { shared, threads }
+        (0..CpuSet::count()).filter(mine).for_each(start);
+        Awake(shared)
     }
 
     /// The number of cores kept awake so far.
     pub fn cores(&self) -> usize {
-        self.shared.kept.load(Ordering::Relaxed)
+        self.0.kept.load(Ordering::Relaxed)
     }
 }
 
 impl Drop for Awake {
     fn drop(&mut self) {
-        self.shared.over.store(true, Ordering::Relaxed);
-        for thread in self.threads.drain(..) {
-            // The thread cannot have panicked; if it had, the core would merely have halted.
-            let _ = thread.join();
-        }
+        self.0.over.store(true, Ordering::Relaxed);
     }
 }
 

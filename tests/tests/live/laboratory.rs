@@ -161,6 +161,18 @@ impl Running {
         fs::read_to_string(self.folder.path().join("stderr")).unwrap_or_default()
     }
 
+    /// Where the threads of launcher and daemons are, a line each.
+    fn threads(&self) -> String {
+        let daemons = self.children().into_iter().map(|daemon| daemon.process);
+        let processes = std::iter::once(self.launcher()).chain(daemons);
+        let tasks = processes.flat_map(|process| fs::read_dir(format!("/proc/{process}/task")));
+        let line = |task: PathBuf| {
+            let read = |name| fs::read_to_string(task.join(name)).unwrap_or_default();
+            format!("{}: {} in {}\n{}", task.display(), read("stat"), read("wchan"), read("stack"))
+        };
+        tasks.flatten().flatten().map(|task| line(task.path())).collect()
+    }
+
     /// Waits for the end of the run; fails after `seconds`.
     pub fn end(mut self, seconds: f64) -> Ended {
         let mut status = None;
@@ -168,7 +180,7 @@ impl Running {
             status = self.child.try_wait().expect("the launcher is a child of the test");
             status.is_some()
         });
-        assert!(ended, "still running after {seconds} s:\n{}", self.talk());
+        assert!(ended, "still running after {seconds} s:\n{}{}", self.talk(), self.threads());
         let run = fs::read_to_string(self.folder.path().join("out/run.json")).ok();
         let leftovers = fs::read_dir(self.temporary.path()).expect("the temporary folder exists");
         Ended {
