@@ -24,10 +24,11 @@ mod fault;
 mod line_set;
 mod mesh;
 mod promise;
+mod sending;
 
 pub use fault::Fault;
 pub use mesh::{Mesh, Session};
-pub use promise::{Promise, Secret};
+pub use promise::{Pledge, Promise, Secret};
 
 use crate::cable::FrameTally;
 use crate::cable::impairment::{Impairer, Injected};
@@ -150,7 +151,7 @@ impl ExactWorker {
         ExactWorker {
             process,
             spins,
-            window: mesh.window().unwrap_or(plan.bin).max(Duration::from_ps(1)),
+            window: mesh.window(),
             // Cables without delay make the window one instant, as in the simulator.
             inner_window: inner_window.map_or(NO_LIMIT, |least| least.max(Duration::from_ps(1))),
             next: vec![Instant::ZERO; devices.len()],
@@ -191,11 +192,13 @@ impl ExactWorker {
             let horizon = self.horizon();
             if horizon > self.position {
                 self.blocked = None;
-                self.advance(horizon);
-                self.mesh.flush(self.position)?;
+                self.run_to(horizon);
+                self.mesh.flush(self.position, self.earliest())?;
             } else if self.position >= self.plan.stop && self.mesh.is_done() {
                 break;
-            } else if !has_news {
+            } else if has_news {
+                self.mesh.flush(self.position, self.earliest())?;
+            } else {
                 self.wait()?;
             }
             self.execute_orders(supervisor);
@@ -209,11 +212,17 @@ impl ExactWorker {
 
     /// Reads the sockets into the inputs.
     fn receive(&mut self) -> Result<bool, Fault> {
-        let ExactWorker { mesh, lines, inputs, next, .. } = self;
-        mesh.receive(lines, |line, frame, arrives| {
+        let ExactWorker { mesh, lines, inputs, next, position, .. } = self;
+        let mut late = None;
+        let has_news = mesh.receive(lines, |line, frame, arrives| {
+            if arrives < *position {
+                late = Some((*line, arrives));
+            }
             let arrives = inputs[line.device].push_arrival(line.port, arrives, frame);
             next[line.device] = next[line.device].min(arrives);
-        })
+        })?;
+        let fault = late.and_then(|(line, arrives)| mesh.late(&line, arrives, *position));
+        fault.map_or(Ok(has_news), Err)
     }
 
     /// The instant to run to: what is promised, in whole windows, and no further than heartbeats permit.
@@ -225,7 +234,17 @@ impl ExactWorker {
         if horizon >= self.plan.stop {
             return most.min(self.plan.stop);
         }
-        most.min(Instant::from_ps(horizon.as_ps() / window * window))
+        most.min(self.mesh.whole(horizon))
+    }
+
+    /// Runs window by window to `horizon`, or less far: a frame that leaves can bring an answer before it.
+    fn run_to(&mut self, horizon: Instant) {
+        let mut horizon = horizon;
+        while self.position < horizon {
+            let input = self.earliest().max(self.position);
+            self.advance(horizon.min(self.mesh.whole(input) + self.window));
+            horizon = horizon.min(self.horizon());
+        }
     }
 
     /// The instant of the earliest input that is known.

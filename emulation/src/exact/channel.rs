@@ -3,39 +3,23 @@
 //! A channel is a numbered sequence of datagrams. Each begins with a [`Promise`], which holds when all datagrams up to it
 //! are complete: all frames in it, or announced by it, have arrived. Datagrams ahead of their turn are held; those that
 //! the peer has not completed are kept, to be sent again when it asks. No socket and no clock is here.
+//!
+//! A datagram without frames is sent only if its pledge lets the peer run a window further. A peer without other
+//! neighbours runs no further than to its own next input, so for that it also waits until the peer can handle this input.
 
-use super::digest::{DIGEST, digest};
+use super::digest::DIGEST;
 use super::fault::Fault;
 use super::line_set::LineSet;
-use super::promise::{Promise, Secret};
+use super::promise::{Pledge, Promise};
+use super::sending::{DATAGRAMS_MAX, Identity, Sending};
 use crate::cable::lines::{Incoming, Lines, Outgoing};
 use crate::cable::shim::Shim;
 use proto::frame::Frame;
-use proto::units::{Duration, Instant};
+use proto::units::Instant;
 use std::collections::{BTreeMap, VecDeque};
 
-/// Datagrams that a channel holds, and keeps, at most. Neighbours are less than a cable's delay apart, which is a
-/// handful of datagrams.
-const DATAGRAMS_MAX: u64 = 1024;
-/// Emptied buffers that are reused.
-const SPARE_MAX: usize = 16;
-
-/// What all channels of a process have in common.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Identity {
-    /// This process.
-    pub process: usize,
-    /// The run.
-    pub epoch: u32,
-    /// Its secret.
-    pub secret: Secret,
-    /// Its end: no promise goes beyond it.
-    pub stop: Instant,
-    /// Octets of the largest datagram.
-    pub datagram_max: usize,
-    /// Frames travel on cables of their own; the channel announces them.
-    pub beside: bool,
-}
+/// A peer is let run further after so many windows, even if it has nothing to do: it reports how far it is.
+const WINDOWS_MAX: u64 = 256;
 
 /// A frame that the peer sends by a cable of its own.
 #[derive(Clone, Copy, Debug)]
@@ -59,8 +43,12 @@ pub(super) enum Content<'a> {
 /// A datagram of which announced frames are missing, or which waits for one before it.
 #[derive(Debug)]
 struct Incomplete {
-    until: Instant,
+    pledge: Pledge,
+    /// The datagrams of this process that the pledge counts.
+    counts: u64,
     missing: u32,
+    /// When its first frame arrives.
+    arrives: Instant,
 }
 
 /// Both directions between this process and one neighbour.
@@ -71,22 +59,11 @@ pub(super) struct Channel {
     pub peer: usize,
     /// One of the cables, for messages.
     cable: String,
-    // What this process sends.
-    outgoing: LineSet,
-    open: Vec<u8>,
-    open_frames: u64,
-    frames_sent: u64,
-    /// Datagrams that the peer has not completed, from number `first` on.
-    kept: VecDeque<Vec<u8>>,
-    first: u64,
-    /// How many of `kept` the kernel has.
-    handed: usize,
-    promised: Instant,
-    spare: Vec<Vec<u8>>,
+    pub sending: Sending,
     /// The kernel has no room for more at present.
     pub full: bool,
-    // What it receives.
-    incoming: LineSet,
+    // What this process receives.
+    lines: LineSet,
     held: BTreeMap<u64, Vec<u8>>,
     /// The datagrams from `complete` on that have been read.
     incomplete: VecDeque<Incomplete>,
@@ -94,8 +71,12 @@ pub(super) struct Channel {
     frames_read: u64,
     /// The promise of the last datagram read: later frames must keep it.
     until_read: Instant,
-    /// The promise that holds: that of the last complete datagram.
-    until: Instant,
+    /// What holds: the pledge of the last complete datagram.
+    pledge: Pledge,
+    /// The peer has no other neighbour.
+    is_leaf: bool,
+    /// When the first frame of the peer arrives that the last datagram sent does not count.
+    heard: Instant,
     /// It has asked, or sent something that it does not know to be complete.
     pub owes_answer: bool,
 }
@@ -106,43 +87,32 @@ impl Channel {
             identity,
             peer,
             cable,
-            outgoing: LineSet::default(),
-            open: vec![0; Promise::LENGTH],
-            open_frames: 0,
-            frames_sent: 0,
-            kept: VecDeque::new(),
-            first: 0,
-            handed: 0,
-            promised: Instant::ZERO,
-            spare: Vec::new(),
+            sending: Sending::new(identity),
             full: false,
-            incoming: LineSet::default(),
+            lines: LineSet::default(),
             held: BTreeMap::new(),
             incomplete: VecDeque::new(),
             complete: 0,
             frames_read: 0,
             until_read: Instant::ZERO,
-            until: Instant::ZERO,
+            pledge: Pledge::NOTHING,
+            is_leaf: false,
+            heard: Instant::NEVER,
             owes_answer: false,
         }
     }
 
-    /// Adds a line on which this process sends.
-    pub fn add_outgoing(&mut self, line: &Outgoing) {
-        self.outgoing.add(line.index(), line.delay);
-    }
-
     /// Adds a line on which the peer sends.
     pub fn add_incoming(&mut self, line: &Incoming) {
-        self.incoming.add(line.index(), line.delay);
+        self.lines.add(line.index(), line.delay);
     }
 
-    /// The shortest delay of the lines on which the peer sends.
-    pub fn shortest(&self) -> Duration {
-        self.incoming.shortest()
+    /// Whether the peer is this process itself.
+    pub const fn is_own(&self) -> bool {
+        self.peer == self.identity.process
     }
 
-    fn fault(&self, what: String) -> Fault {
+    pub fn fault(&self, what: String) -> Fault {
         Fault { peer: self.peer, cable: self.cable.clone(), what }
     }
 
@@ -153,151 +123,71 @@ impl Channel {
 
     // ---- sending ----
 
-    /// The number of the datagram that is being filled.
-    pub fn number(&self) -> u64 {
-        self.first + self.kept.len() as u64
-    }
-
     /// Puts a frame into the open datagram, or its announcement.
     ///
     /// # Errors
     /// If the device breaks the promise of this process.
     pub fn put(&mut self, line: &Outgoing, frame: &Frame, stamp: Instant) -> Result<(), Fault> {
-        let body = if self.identity.beside { DIGEST } else { frame.octets_len() };
-        let record = Shim::LENGTH + body;
-        if self.open_frames > 0 && self.open.len() + record > self.identity.datagram_max {
-            self.seal(self.promised)?;
-        }
-        if stamp < self.promised {
-            let what = format!("a frame leaves at {stamp:?}, before {:?}", self.promised);
-            return Err(self.fault(what));
-        }
-        self.outgoing.note(line.index(), stamp);
-        let shim = line.shim(frame, self.identity.epoch, self.frames_sent as u32, stamp);
-        self.open.extend_from_slice(&shim.emit());
-        if self.identity.beside {
-            self.open.extend_from_slice(&digest(&frame.octets).to_be_bytes());
-        } else {
-            frame.append_to(&mut self.open);
-        }
-        self.open_frames += 1;
-        self.frames_sent += 1;
-        Ok(())
+        let put = self.sending.put(line, frame, stamp, self.complete);
+        put.map_err(|what| self.fault(what))
     }
 
-    /// Promises `until`: closes the open datagram if it has frames, or if the promise lets the peer run further. The
-    /// last promise of a run is always given.
+    /// Gives the peer `pledge`: closes the open datagram if it has frames, or if the peer needs the pledge. The last
+    /// promise of a run is always given. Returns whether it travels alone.
     ///
     /// # Errors
     /// If the peer completes nothing of what is kept for it.
-    pub fn promise(&mut self, until: Instant) -> Result<bool, Fault> {
-        let is_own = self.peer == self.identity.process;
-        let raises = || self.outgoing.bound(until) > self.outgoing.bound(self.promised);
-        let is_last = until == self.identity.stop && self.promised < until;
-        let is_alone = self.open_frames == 0;
-        if is_alone && (is_own || !(raises() || is_last)) {
+    pub fn promise(&mut self, pledge: Pledge) -> Result<bool, Fault> {
+        let is_alone = !self.sending.has_frames();
+        if is_alone && (self.is_own() || !self.is_needed(pledge)) {
             return Ok(false);
         }
-        self.seal(until)?;
+        self.sending.seal(pledge, self.complete).map_err(|what| self.fault(what))?;
+        let missing = self.incomplete.iter().map(|datagram| datagram.arrives);
+        self.heard = missing.min().unwrap_or(Instant::NEVER);
+        self.owes_answer = false;
         Ok(is_alone)
     }
 
-    fn seal(&mut self, until: Instant) -> Result<(), Fault> {
-        if self.kept.len() as u64 >= DATAGRAMS_MAX {
-            return Err(self.fault(format!("{DATAGRAMS_MAX} datagrams are unanswered")));
+    /// Whether the peer can do more with `pledge` than with what it has.
+    fn is_needed(&self, pledge: Pledge) -> bool {
+        let pledged = self.sending.pledged();
+        if pledge.until == self.identity.stop && pledged.until < pledge.until {
+            return true;
         }
-        self.promised = until;
-        let head = self.head(0, self.number());
-        self.open[..Promise::LENGTH].copy_from_slice(&head);
-        let mut next = self.spare.pop().unwrap_or_default();
-        next.resize(Promise::LENGTH, 0);
-        self.kept.push_back(std::mem::replace(&mut self.open, next));
-        self.open_frames = 0;
-        self.owes_answer = false;
-        Ok(())
-    }
-
-    fn head(&self, flags: u8, number: u64) -> [u8; Promise::LENGTH] {
-        let Identity { process, epoch, secret, .. } = self.identity;
-        let (until, complete, frames) = (self.promised, self.complete, self.frames_sent);
-        let sender = process as u32;
-        Promise { flags, sender, epoch, secret, until, number, complete, frames }.emit()
+        let window = self.identity.window.as_ps();
+        let whole = |bound: Instant| bound.as_ps() / window;
+        let has = whole(self.sending.bound(pledged.given(self.heard)));
+        let gets = whole(self.sending.bound(pledge.given(Instant::NEVER)));
+        // The first input that the peer may have.
+        let input = self.pledge.given(self.sending.first_uncounted());
+        let can_run = !self.is_leaf || gets.saturating_mul(window) > input.as_ps();
+        gets > has && (can_run || gets >= has.saturating_add(WINDOWS_MAX))
     }
 
     /// A datagram without number, which acknowledges, and asks if `asks` is set.
     pub fn aside(&self, asks: bool) -> [u8; Promise::LENGTH] {
-        self.head(Promise::ASIDE | if asks { Promise::ASKS } else { 0 }, self.number())
-    }
-
-    /// The datagrams that the kernel has not got yet.
-    pub fn unsent(&self) -> impl Iterator<Item = &[u8]> {
-        self.kept.range(self.handed..).map(Vec::as_slice)
-    }
-
-    /// Whether there are any.
-    pub fn has_unsent(&self) -> bool {
-        self.handed < self.kept.len()
-    }
-
-    /// The kernel took the first of them.
-    pub fn sent_one(&mut self) {
-        self.handed += 1;
-    }
-
-    /// Everything that is kept is to be sent again. Returns its number of datagrams.
-    pub fn repeat(&mut self) -> u64 {
-        std::mem::take(&mut self.handed) as u64
-    }
-
-    /// The number of the first datagram that the peer has not completed.
-    pub const fn first(&self) -> u64 {
-        self.first
-    }
-
-    /// Whether the peer has completed everything that was sent.
-    pub fn is_acknowledged(&self) -> bool {
-        self.kept.is_empty() && self.open_frames == 0
-    }
-
-    fn acknowledge(&mut self, complete: u64) -> Result<(), Fault> {
-        if complete > self.number() {
-            let what = format!("it has {complete} datagrams, and {} were sent", self.number());
-            return Err(self.fault(what));
-        }
-        while self.first < complete {
-            let mut octets = self.kept.pop_front().unwrap_or_default();
-            if self.spare.len() < SPARE_MAX {
-                octets.clear();
-                self.spare.push(octets);
-            }
-            self.first += 1;
-            self.handed = self.handed.saturating_sub(1);
-        }
-        Ok(())
+        let flags = Promise::ASIDE | if asks { Promise::ASKS } else { 0 };
+        self.sending.head(flags, self.complete)
     }
 
     // ---- receiving ----
 
     /// When the next frame of the peer arrives at the earliest.
     pub fn bound(&self) -> Instant {
-        self.incoming.bound(self.until)
+        self.lines.bound(self.pledge.given(self.sending.first_uncounted()))
     }
 
     /// The same if the peer is this process, which sends nothing before `until`.
     pub fn own_bound(&self, until: Instant) -> Instant {
-        if self.has_everything() { self.incoming.bound(until) } else { self.bound() }
-    }
-
-    /// With a channel to itself: everything that was sent has arrived.
-    fn has_everything(&self) -> bool {
-        self.is_acknowledged()
+        if self.sending.is_acknowledged() { self.lines.bound(until) } else { self.bound() }
     }
 
     /// Whether the peer's last promise holds: no frame that leaves before the end is missing.
     pub fn is_done(&self) -> bool {
-        match self.peer == self.identity.process {
-            true => self.has_everything(),
-            false => self.until == self.identity.stop,
+        match self.is_own() {
+            true => self.sending.is_acknowledged(),
+            false => self.pledge.until == self.identity.stop,
         }
     }
 
@@ -313,7 +203,7 @@ impl Channel {
         lines: &Lines,
         each: &mut impl FnMut(&Incoming, Content<'_>),
     ) -> Result<Reception, Fault> {
-        self.acknowledge(promise.complete)?;
+        self.sending.acknowledge(promise.complete).map_err(|what| self.fault(what))?;
         if promise.flags & Promise::ASIDE != 0 {
             let asks = promise.flags & Promise::ASKS != 0;
             self.owes_answer |= asks;
@@ -355,7 +245,7 @@ impl Channel {
         lines: &Lines,
         each: &mut impl FnMut(&Incoming, Content<'_>),
     ) -> Result<(), Fault> {
-        let mut missing = 0;
+        let (mut missing, mut arrives) = (0, Instant::NEVER);
         let mut rest = &octets[Promise::LENGTH..];
         while !rest.is_empty() {
             let parsed = Shim::parse(rest).map_err(|error| self.fault(error.to_string()))?;
@@ -372,25 +262,29 @@ impl Channel {
             let (body, next) = parts.ok_or_else(|| self.fault("a frame is cut off".to_owned()))?;
             rest = next;
             self.frames_read += 1;
+            arrives = arrives.min(parsed.stamp + line.delay);
             if self.identity.beside {
                 let digest = u64::from_be_bytes(body.try_into().expect("a digest is split off"));
                 missing += 1;
                 let number = promise.number;
                 each(line, Content::Announced(Announced { number, shim: parsed, digest }));
             } else {
-                self.incoming.note(line.index(), parsed.stamp);
+                self.lines.note(line.index(), parsed.stamp);
                 each(line, Content::Frame(parsed, body));
             }
         }
         self.check(promise)?;
-        self.until_read = promise.until;
-        self.incomplete.push_back(Incomplete { until: promise.until, missing });
+        self.until_read = promise.pledge.until;
+        self.is_leaf = promise.flags & Promise::LEAF != 0;
+        self.heard = self.heard.min(arrives);
+        let (pledge, counts) = (promise.pledge, promise.complete);
+        self.incomplete.push_back(Incomplete { pledge, counts, missing, arrives });
         Ok(())
     }
 
     /// Checks the promise of a datagram against those before it and against its frames.
     fn check(&self, promise: &Promise) -> Result<(), Fault> {
-        let (until, before, stop) = (promise.until, self.until_read, self.identity.stop);
+        let (until, before, stop) = (promise.pledge.until, self.until_read, self.identity.stop);
         let what = if until < before {
             format!("its promise goes back from {before:?} to {until:?}")
         } else if until > stop {
@@ -406,7 +300,7 @@ impl Channel {
 
     /// A frame that datagram `number` announced has arrived by its line.
     pub fn arrived(&mut self, number: u64, line: &Incoming, stamp: Instant) {
-        self.incoming.note(line.index(), stamp);
+        self.lines.note(line.index(), stamp);
         let place = number.checked_sub(self.complete).and_then(|place| usize::try_from(place).ok());
         if let Some(incomplete) = place.and_then(|place| self.incomplete.get_mut(place)) {
             incomplete.missing -= 1;
@@ -416,14 +310,16 @@ impl Channel {
 
     /// The datagrams that are complete take effect.
     fn advance(&mut self) {
-        while let Some(Incomplete { until, missing: 0 }) = self.incomplete.front() {
-            self.until = *until;
+        while let Some(Incomplete { pledge, counts, missing: 0, .. }) = self.incomplete.front() {
+            self.pledge = *pledge;
+            self.sending.count(*counts);
             self.complete += 1;
             self.incomplete.pop_front();
         }
-        if self.peer == self.identity.process {
+        if self.is_own() {
             // What arrived here left here.
-            let _ = self.acknowledge(self.complete);
+            let _ = self.sending.acknowledge(self.complete);
+            self.sending.count(self.complete);
         }
     }
 }

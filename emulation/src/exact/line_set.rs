@@ -32,9 +32,4 @@ impl LineSet {
     pub fn add(&mut self, index: usize, delay: Duration) {
         self.0.push(Line { index, delay, last: Instant::ZERO });
     }
-
-    /// The shortest delay.
-    pub fn shortest(&self) -> Duration {
-        self.0.iter().map(|line| line.delay).min().unwrap_or_default()
-    }
 }

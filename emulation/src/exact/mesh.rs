@@ -1,9 +1,10 @@
 //! The mesh: the sockets of a process, and its channels to all neighbours.
 
 use super::beside::Beside;
-use super::channel::{Channel, Content, Identity, Reception};
+use super::channel::{Channel, Content, Reception};
 use super::fault::Fault;
-use super::promise::{Promise, PromiseError, Secret};
+use super::promise::{Pledge, Promise, PromiseError, Secret};
+use super::sending::Identity;
 use crate::cable::datagram::{BATCH, DatagramSocket, Peer, Received};
 use crate::cable::exchange::packets::PortSocket;
 use crate::cable::exchange::{ExchangeReport, Sockets};
@@ -14,7 +15,7 @@ use crate::cable::packet_socket::has_no_room;
 use crate::wiring::{End, Wiring};
 use proto::frame::{Frame, FramePool};
 use proto::units::{Duration, Instant};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -49,6 +50,8 @@ pub struct Mesh {
     channels: Vec<Channel>,
     /// By process: its place among `channels`.
     places: Vec<Option<usize>>,
+    /// The width of the windows in which all processes run: the shortest delay of a cable, but for those without any.
+    window: Duration,
     /// The cables that frames have of their own.
     beside: Option<Beside>,
     pool: FramePool,
@@ -77,7 +80,10 @@ impl Mesh {
                 return Err(io::Error::other("a port is attached: its far end gives no promises"));
             }
         };
-        let channels = channels(&session, ports.is_some(), lines, wiring)?;
+        let delays = wiring.links.iter().map(|link| link.delay);
+        let window = delays.filter(|delay| *delay > Duration::ZERO).min();
+        let window = window.unwrap_or(Duration::from_ps(1));
+        let channels = channels(&session, window, ports.is_some(), lines, wiring)?;
         let mut places = vec![None; session.peers.len()];
         for (place, channel) in channels.iter().enumerate() {
             let slot = places.get_mut(channel.peer);
@@ -94,6 +100,7 @@ impl Mesh {
             socket,
             channels,
             places,
+            window,
             pool: FramePool::default(),
             rejected: Rejected::default(),
             counts: SendCounts::default(),
@@ -101,10 +108,9 @@ impl Mesh {
         })
     }
 
-    /// The width of the windows in which the process runs: the shortest delay of the lines that it receives. `None` if
-    /// there are none.
-    pub fn window(&self) -> Option<Duration> {
-        self.channels.iter().map(Channel::shortest).min()
+    /// The width of the windows in which all processes run: the shortest delay of a cable, but for those without any.
+    pub const fn window(&self) -> Duration {
+        self.window
     }
 
     /// Queues `frame`, whose last bit leaves at `stamp`, for the next flush.
@@ -119,18 +125,34 @@ impl Mesh {
             self.fault.get_or_insert(fault);
         }
         match &mut self.beside {
-            Some(beside) => beside.send(line, frame, channel.number(), stamp),
+            Some(beside) => beside.send(line, frame, channel.sending.number(), stamp),
             None => self.pool.recycle(frame),
         }
     }
 
-    /// Sends queued frames, and promises `until` to every neighbour that it lets run further.
+    /// Sends queued frames, and gives every neighbour that can do more with it a pledge: frames leave at or after `until`,
+    /// and `input` is the first input of this process that is known.
     ///
     /// # Errors
     /// The first fault so far.
-    pub fn flush(&mut self, until: Instant) -> Result<(), Fault> {
-        for channel in &mut self.channels {
-            let is_alone = channel.promise(until)?;
+    pub fn flush(&mut self, until: Instant, input: Instant) -> Result<(), Fault> {
+        let own = self.places[self.session.process];
+        let under_way = own.map(|place| self.channels[place].sending.first_uncounted());
+        let input = under_way.map_or(input, |arrives| arrives.min(input));
+        // The earliest bound of a neighbour, its place, and the next one.
+        let (mut first, mut at, mut second) = (Instant::NEVER, usize::MAX, Instant::NEVER);
+        let others = self.channels.iter().enumerate().filter(|(_, channel)| !channel.is_own());
+        for (place, bound) in others.map(|(place, channel)| (place, channel.bound())) {
+            if bound < first {
+                (first, at, second) = (bound, place, first);
+            } else {
+                second = second.min(bound);
+            }
+        }
+        for (place, channel) in self.channels.iter_mut().enumerate() {
+            let from_others = if place == at { second } else { first };
+            let pledge = Pledge { until, idle: input.min(from_others).max(until) };
+            let is_alone = channel.promise(pledge)?;
             self.counts.alone += u64::from(is_alone);
         }
         self.transmit();
@@ -148,7 +170,7 @@ impl Mesh {
             let open = channels.iter().filter(|channel| !channel.full);
             let ready = open.flat_map(|channel| {
                 let peer = &session.peers[channel.peer];
-                channel.unsent().map(move |octets| (peer, octets))
+                channel.sending.unsent().map(move |octets| (peer, octets))
             });
             match socket.send(ready) {
                 Ok(0) => return,
@@ -156,7 +178,7 @@ impl Mesh {
                     counts.datagrams += sent as u64;
                     (0..sent).for_each(|_| {
                         let first = first_ready(channels);
-                        first.into_iter().for_each(Channel::sent_one);
+                        first.into_iter().for_each(|channel| channel.sending.sent_one());
                     });
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -168,7 +190,7 @@ impl Mesh {
                     } else {
                         // UDP reports that an earlier datagram met a closed port. If this one is lost, the peer asks.
                         counts.errors += 1;
-                        first.sent_one();
+                        first.sending.sent_one();
                     }
                 }
             }
@@ -177,7 +199,7 @@ impl Mesh {
 
     /// Whether something waits for room in the kernel.
     pub fn waiting(&self) -> bool {
-        self.channels.iter().any(Channel::has_unsent)
+        self.channels.iter().any(|channel| channel.sending.has_unsent())
             || self.beside.as_ref().is_some_and(Beside::waiting)
     }
 
@@ -240,12 +262,14 @@ impl Mesh {
     /// Drops the frames on cables of their own that their receivers have.
     fn forget(&mut self) {
         let Mesh { beside: Some(beside), channels, pool, .. } = self else { return };
-        channels.iter().for_each(|channel| beside.forget(channel.peer, channel.first(), pool));
+        channels
+            .iter()
+            .for_each(|channel| beside.forget(channel.peer, channel.sending.first(), pool));
     }
 
     /// Sends everything again that the neighbour at `place` has not completed.
     fn repeat(&mut self, place: usize) {
-        let datagrams = self.channels[place].repeat();
+        let datagrams = self.channels[place].sending.repeat();
         self.counts.repeated += datagrams;
         if let Some(beside) = &mut self.beside {
             beside.repeat(self.channels[place].peer);
@@ -258,7 +282,7 @@ impl Mesh {
 
     /// The instant up to which all input is known, exclusive. This process itself sends nothing before `own`.
     pub fn horizon(&self, own: Instant) -> Instant {
-        let others = self.channels.iter().filter(|channel| channel.peer != self.session.process);
+        let others = self.channels.iter().filter(|channel| !channel.is_own());
         let others = others.map(Channel::bound).min().unwrap_or(Instant::NEVER);
         let to_itself = self.places[self.session.process];
         to_itself.map_or(others, |place| {
@@ -274,14 +298,28 @@ impl Mesh {
 
     /// Whether every neighbour has everything up to the end.
     pub fn is_acknowledged(&self) -> bool {
-        self.channels.iter().all(Channel::is_acknowledged)
+        self.channels.iter().all(|channel| channel.sending.is_acknowledged())
+    }
+
+    /// The beginning of the window that contains `at`.
+    pub fn whole(&self, at: Instant) -> Instant {
+        let window = self.window.as_ps();
+        Instant::from_ps(at.as_ps() / window * window)
+    }
+
+    /// The fault of a neighbour whose frame on `line` arrives at `arrives`, when this process has passed that instant.
+    pub fn late(&self, line: &Incoming, arrives: Instant, position: Instant) -> Option<Fault> {
+        let place = self.places.get(line.process).copied().flatten()?;
+        let what =
+            format!("a frame arrives at {arrives:?}, and the promises let {position:?} pass");
+        Some(self.channels[place].fault(what))
     }
 
     /// The channels that keep this process at `horizon`, or from its end.
     fn blockers(&self, horizon: Instant) -> impl Iterator<Item = usize> + '_ {
         let blocks = move |channel: &Channel| match horizon >= self.session.stop {
             true => !channel.is_done(),
-            false => channel.bound() <= horizon,
+            false => self.whole(channel.bound()) <= horizon,
         };
         (0..self.channels.len()).filter(move |place| blocks(&self.channels[*place]))
     }
@@ -290,7 +328,7 @@ impl Mesh {
     pub fn ask(&mut self, horizon: Instant) {
         let blockers: Vec<usize> = self.blockers(horizon).collect();
         for place in blockers {
-            match self.channels[place].peer == self.session.process {
+            match self.channels[place].is_own() {
                 true => self.repeat(place),
                 false => self.say(place, true),
             }
@@ -306,7 +344,7 @@ impl Mesh {
     pub fn answer(&mut self) {
         for place in 0..self.channels.len() {
             let channel = &self.channels[place];
-            if channel.owes_answer && channel.peer != self.session.process {
+            if channel.owes_answer && !channel.is_own() {
                 self.say(place, false);
             }
         }
@@ -347,12 +385,16 @@ impl AsFd for Mesh {
 /// One channel for each neighbour, in the order of processes.
 fn channels(
     session: &Session,
+    window: Duration,
     beside: bool,
     lines: &Lines,
     wiring: &Wiring,
 ) -> io::Result<Vec<Channel>> {
     let &Session { process, epoch, secret, stop, datagram_max, .. } = session;
-    let identity = Identity { process, epoch, secret, stop, datagram_max, beside };
+    let all = lines.all_incoming().map(|line| line.process);
+    let others: BTreeSet<usize> = all.filter(|peer| *peer != process).collect();
+    let is_leaf = others.len() == 1;
+    let identity = Identity { process, is_leaf, epoch, secret, stop, window, datagram_max, beside };
     let name = |link: u32| {
         let end = |end: End| wiring.end_name(end);
         let link = wiring.links.get(link as usize);
@@ -383,14 +425,14 @@ fn channels(
         }
         channels[place].add_incoming(&line);
     }
-    outgoing.iter().for_each(|(place, line)| channels[*place].add_outgoing(line));
+    outgoing.iter().for_each(|(place, line)| channels[*place].sending.add(line));
     channels.sort_by_key(|channel| channel.peer);
     Ok(channels)
 }
 
 /// The first channel with something to send and room for it.
 fn first_ready(channels: &mut [Channel]) -> Option<&mut Channel> {
-    channels.iter_mut().find(|channel| !channel.full && channel.has_unsent())
+    channels.iter_mut().find(|channel| !channel.full && channel.sending.has_unsent())
 }
 
 /// The place of the channel of a datagram, and its promise; `None` if it is refused, and counted.

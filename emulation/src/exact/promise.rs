@@ -8,7 +8,7 @@
 //!        +--------+-------+----+-----+---+------+------+--------+------+------+--------+
 //!        | "pbed" |version|kind|flags| 0 |sender| epoch|  low   |length| until|        |
 //!        +--------+-------+----+-----+---+------+------+--------+------+------+        |
-//!     32 | secret (16) | number (8) | complete (8) | frames (8) | 0 (8)               |
+//!     32 | secret (16) | number (8) | complete (8) | frames (8) | idle (8)            |
 //!        +---------------------------------------------------------------------------+
 //! ```
 //!
@@ -19,6 +19,12 @@
 //!   `number` is that of the next one, and neither frames nor a new `until` are in it.
 //! * `complete`: the number up to which the other direction's datagrams have arrived, with all their frames.
 //! * `frames`: the frames of the channel so far, those of this datagram included.
+//! * `idle`: so do they leave at or after this instant, if the other direction has no frames in datagrams from `complete`
+//!   on.
+//!
+//! `idle` lets quiet processes leap: the next input of a device is often far away, and nothing but a frame of the neighbour
+//! can bring it forward. A neighbour knows what it has sent. What a process computes `idle` from is its own input and the
+//! bounds of its other neighbours, so no process waits for itself: each step from pledge to pledge adds the delay of a cable.
 
 use crate::cable::shim::{MAGIC, VERSION};
 use proto::units::Instant;
@@ -47,10 +53,29 @@ impl std::fmt::Debug for Secret {
     }
 }
 
+/// What a process promises one neighbour about later frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pledge {
+    /// They leave at or after this instant.
+    pub until: Instant,
+    /// And at or after this one, if the neighbour sends nothing but what is counted.
+    pub idle: Instant,
+}
+
+impl Pledge {
+    /// Before the first promise.
+    pub(super) const NOTHING: Pledge = Pledge { until: Instant::ZERO, idle: Instant::ZERO };
+
+    /// When later frames leave at the earliest, if the first frame that is not counted arrives at `uncounted`.
+    pub(super) fn given(self, uncounted: Instant) -> Instant {
+        self.until.max(self.idle.min(uncounted))
+    }
+}
+
 /// The content of the record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Promise {
-    /// [`Promise::ASIDE`], [`Promise::ASKS`], or nothing.
+    /// Some of [`Promise::ASIDE`], [`Promise::ASKS`], [`Promise::LEAF`].
     pub flags: u8,
     /// The sending process.
     pub sender: u32,
@@ -58,8 +83,8 @@ pub struct Promise {
     pub epoch: u32,
     /// The run's secret.
     pub secret: Secret,
-    /// Later frames leave at or after this instant.
-    pub until: Instant,
+    /// When later frames leave.
+    pub pledge: Pledge,
     /// The datagram's number.
     pub number: u64,
     /// What has arrived of the other direction.
@@ -90,6 +115,8 @@ impl Promise {
     pub const ASIDE: u8 = 1;
     /// Flag: the sender waits for the receiver, which repeats what is not `complete`.
     pub const ASKS: u8 = 2;
+    /// Flag: the sender has no neighbour but the receiver.
+    pub const LEAF: u8 = 4;
 
     /// The record's octets.
     pub fn emit(&self) -> [u8; Promise::LENGTH] {
@@ -105,11 +132,12 @@ impl Promise {
         put(&self.epoch.to_be_bytes());
         put(&(self.number as u32).to_be_bytes());
         put(&(BODY as u32).to_be_bytes());
-        put(&self.until.as_ps().to_be_bytes());
+        put(&self.pledge.until.as_ps().to_be_bytes());
         put(&self.secret.0);
         put(&self.number.to_be_bytes());
         put(&self.complete.to_be_bytes());
         put(&self.frames.to_be_bytes());
+        put(&self.pledge.idle.as_ps().to_be_bytes());
         octets
     }
 
@@ -141,7 +169,7 @@ impl Promise {
             sender: short(8),
             epoch: short(12),
             secret: Secret(secret),
-            until: Instant::from_ps(long(24)),
+            pledge: Pledge { until: Instant::from_ps(long(24)), idle: Instant::from_ps(long(72)) },
             number: long(48),
             complete: long(56),
             frames: long(64),
@@ -156,10 +184,12 @@ mod tests {
 
     prop_compose! {
         fn promises()(
-            flags: u8, sender: u32, epoch: u32, secret: [u8; 16], until: u64, number: u64, complete: u64, frames: u64,
+            flags: u8, sender: u32, epoch: u32, secret: [u8; 16], until: u64, idle: u64, number: u64, complete: u64,
+            frames: u64,
         ) -> Promise {
-            let (secret, until) = (Secret(secret), Instant::from_ps(until));
-            Promise { flags, sender, epoch, secret, until, number, complete, frames }
+            let [until, idle] = [until, idle].map(Instant::from_ps);
+            let (secret, pledge) = (Secret(secret), Pledge { until, idle });
+            Promise { flags, sender, epoch, secret, pledge, number, complete, frames }
         }
     }
 

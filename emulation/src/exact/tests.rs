@@ -278,16 +278,6 @@ fn relay(mut sockets: [DatagramSocket; 2], ends: &[Peer; 2], over: &AtomicBool) 
 /// the run, and the fault names the cable.
 #[test]
 fn forgeries_are_refused_and_broken_promises_end_the_run() {
-    let base = Promise {
-        flags: 0,
-        sender: 1,
-        epoch: EPOCH,
-        secret: SECRET,
-        until: Instant::from_ps(500_000),
-        number: 0,
-        complete: 0,
-        frames: 0,
-    };
     let say = |promises: &[Promise], last: u64| {
         // Process 1 is played by this test.
         let mut lab = Lab::udp();
@@ -299,26 +289,26 @@ fn forgeries_are_refused_and_broken_promises_end_the_run() {
             let batch = octets.iter().map(|octets| (&victim, &octets[..]));
             assert_eq!(from.send(batch).expect("loopback takes it"), octets.len());
         }
-        let fault = Promise { number: last, frames: 99, ..base };
+        let fault = Promise { number: last, frames: 99, ..PROMISE };
         let _ = tester.send(std::iter::once((&victim, &fault.emit()[..])));
         let (ends, _) = lab.run();
         ends.into_iter().next().expect("one worker").expect_err("a fault")
     };
-    let counted = say(&[base], 1);
+    let counted = say(&[PROMISE], 1);
     assert_eq!((counted.peer, counted.cable.as_str()), (1, "source:1 – relay:1"));
     assert!(counted.what.contains("it counts 99 frames, and 0 came"), "{counted}");
-    let forged = Promise { secret: Secret::new([8; 16]), number: 1, ..base };
-    let foreign = Promise { epoch: EPOCH + 1, number: 1, ..base };
-    let refused = say(&[base, forged, foreign], 1);
+    let forged = Promise { secret: Secret::new([8; 16]), number: 1, ..PROMISE };
+    let foreign = Promise { epoch: EPOCH + 1, number: 1, ..PROMISE };
+    let refused = say(&[PROMISE, forged, foreign], 1);
     assert!(refused.what.contains("it counts 99"), "number 1 is still due: {refused}");
-    let far = Promise { number: 1_000_000, ..base };
-    assert!(say(&[base, far], 1).what.contains("datagram 1000000 came when 1 was due"));
-    let back = Promise { number: 1, until: Instant::from_ps(1), ..base };
-    assert!(say(&[base, back], 2).what.contains("goes back"));
-    let beyond = Promise { number: 1, until: STOP + Duration::from_ps(1), ..base };
-    assert!(say(&[base, beyond], 2).what.contains("beyond the run's end"));
-    let ahead = Promise { number: 1, complete: 1_000_000, ..base };
-    assert!(say(&[base, ahead], 2).what.contains("were sent"));
+    let far = Promise { number: 1_000_000, ..PROMISE };
+    assert!(say(&[PROMISE, far], 1).what.contains("datagram 1000000 came when 1 was due"));
+    let back = Promise { number: 1, pledge: until(1), ..PROMISE };
+    assert!(say(&[PROMISE, back], 2).what.contains("goes back"));
+    let beyond = Promise { number: 1, pledge: until(STOP.as_ps() + 1), ..PROMISE };
+    assert!(say(&[PROMISE, beyond], 2).what.contains("beyond the run's end"));
+    let ahead = Promise { number: 1, complete: 1_000_000, ..PROMISE };
+    assert!(say(&[PROMISE, ahead], 2).what.contains("were sent"));
 }
 
 #[test]
@@ -359,12 +349,17 @@ fn half(lab: Lab) -> (Mesh, Lines, Sockets) {
     (Mesh::new(own, bare, session, &lines, &wiring).expect("a mesh"), lines, other)
 }
 
+/// A pledge that nothing the neighbour sends can break.
+const fn until(ps: u64) -> Pledge {
+    Pledge { until: Instant::from_ps(ps), idle: Instant::from_ps(ps) }
+}
+
 const PROMISE: Promise = Promise {
     flags: 0,
     sender: 1,
     epoch: EPOCH,
     secret: SECRET,
-    until: Instant::from_ps(500_000),
+    pledge: until(500_000),
     number: 0,
     complete: 0,
     frames: 0,
@@ -443,7 +438,7 @@ fn frames_that_nothing_has_announced_are_counted_and_not_delivered() {
         let line = theirs.outgoing(0, PortNumber::from_index(0)).expect("a cable");
         let frame = Frame::intact(FrameKind::Ethernet, bytes::BytesMut::zeroed(64));
         relay.send(line, frame, Instant::from_ps(1_000));
-        relay.flush(Instant::from_ps(2_000)).expect("no fault");
+        relay.flush(Instant::from_ps(2_000), Instant::ZERO).expect("no fault");
         let mut delivered = 0;
         while delivered == 0 {
             mesh.receive(&lines, |_, _, _| delivered += 1).expect("nothing is broken");
@@ -460,8 +455,11 @@ fn promises_answers_and_failures_of_a_mesh_are_counted() {
     let victim = lab.peers[0][0].clone();
     let (mut mesh, lines, tester) = half(lab);
     let Sockets::Datagrams(tester) = tester else { panic!("a socket") };
-    let until = |ps| Instant::from_ps(ps);
-    mesh.flush(until(1)).expect("no fault");
+    let flush = |mesh: &mut Mesh, windows: u64| {
+        let at = Instant::ZERO + mesh.window() * windows;
+        mesh.flush(at, at).expect("no fault");
+    };
+    flush(&mut mesh, 1);
     assert_eq!(tester.send(std::iter::once((&victim, &PROMISE.emit()[..]))).expect("room"), 1);
     mesh.receive(&lines, |_, _, _| {}).expect("nothing is broken");
     mesh.answer();
@@ -470,13 +468,55 @@ fn promises_answers_and_failures_of_a_mesh_are_counted() {
     let mut at = 1;
     while !mesh.waiting() {
         at += 1;
-        mesh.flush(until(at)).expect("no fault");
+        flush(&mut mesh, at);
     }
     let full = SendCounts { datagrams: at - 1, alone: at, deferred: 1, ..counts };
     assert_eq!(mesh.report().sending, full);
     drop(tester);
     mesh.transmit();
     assert_eq!(mesh.report().sending.errors, 1);
+}
+
+/// Long before its end this run has nothing more to do, and processes leap to it: each reports how far it is, and no more.
+#[test]
+fn quiet_processes_leap() {
+    let stop = Instant::from_ps(100 * STOP.as_ps());
+    for hosts in [[0, 0, 1], [0, 1, 1]] {
+        let (ends, log) = Lab { stop, hosts, ..Lab::udp() }.run();
+        let reports: Vec<Report> = ends.into_iter().map(|end| end.expect("no fault")).collect();
+        assert_eq!(log.lock().expect("no test thread panicked").len() as u32, FRAMES);
+        for Report { exchange, .. } in reports {
+            let SendCounts { datagrams, alone, .. } = exchange.sending;
+            assert!(alone < 200 && datagrams < 400, "{alone} of {datagrams}");
+        }
+    }
+}
+
+/// A frame that a pledge excluded would come too late: the run ends, and does not compute without it.
+#[test]
+fn a_frame_from_the_past_ends_the_run() {
+    let mut lab = Lab { hosts: [1, 0, 0], ..Lab::udp() };
+    let Some(Sockets::Datagrams(tester)) = lab.sockets.pop() else { panic!("two sockets") };
+    let victim = lab.peers[0][0].clone();
+    let theirs = Lines::new(&lab.wiring, &lab.hosts, 1, false).expect("a good wiring");
+    let line = *theirs.outgoing(0, PortNumber::from_index(0)).expect("a cable");
+    let idle = Promise { pledge: Pledge { idle: STOP, ..PROMISE.pledge }, ..PROMISE };
+    let frame = Frame::intact(FrameKind::Ethernet, bytes::BytesMut::zeroed(64));
+    let mut early = Promise { number: 1, frames: 1, ..PROMISE }.emit().to_vec();
+    early.extend(line.shim(&frame, EPOCH, 0, PROMISE.pledge.until).emit());
+    early.extend_from_slice(&frame.octets);
+    let send = |octets: &[u8]| tester.send(std::iter::once((&victim, octets))).expect("room");
+    let ends = std::thread::scope(|scope| {
+        let run = scope.spawn(|| lab.run().0);
+        assert_eq!(send(&idle.emit()), 1);
+        // Until the worker is where the pledge lets it be.
+        let end = monotonic_ns() + 300_000_000;
+        timer::wait(None, end);
+        assert_eq!(send(&early), 1);
+        run.join().expect("no panic")
+    });
+    let fault = ends.into_iter().next().expect("one worker").expect_err("a fault");
+    assert!(fault.what.contains("a frame arrives at"), "{fault}");
 }
 
 #[test]
