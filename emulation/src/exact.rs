@@ -14,8 +14,10 @@
 //! before it is known. The worker runs its devices up to there as the simulator does ([`crate::simulator`]), by the same
 //! code, so every device gets the same input in the same order, and the run is that of the virtual clock.
 //!
-//! The delay of its cables keeps a process apart from its neighbours. It runs in windows of the shortest of them, since
-//! the neighbour that lags most permits one more window to all others, and smaller steps only cost messages.
+//! The delay of its cables keeps a process apart from its neighbours. All processes run in windows of the shortest delay,
+//! since the neighbour that lags most permits one more window to all others, and smaller steps only cost messages. A quiet
+//! process leaps over windows: promises also say until when a process sends nothing, if its neighbour sends it nothing
+//! ([`Promise`]).
 
 mod beside;
 mod channel;
@@ -114,7 +116,7 @@ pub struct ExactWorker {
     lines: Lines,
     mesh: Mesh,
     recorder: Recorder,
-    /// Width of the windows between processes, and between devices that are joined by memory.
+    /// Width of the windows of all processes, and between devices that are joined by memory.
     window: Duration,
     inner_window: Duration,
     /// Everything before it has happened.
