@@ -10,7 +10,7 @@
 
 use crate::frame_tap::{CaptureStatistics, FrameTap};
 use crate::observer::{Observer, Passage};
-use crate::recorder::bins::{FlowBin, Grid, PortBin, Series};
+use crate::recorder::bins::{Closed, FlowBin, Grid, PortBin, Series};
 use crate::recorder::event_log::{EventLogger, RecordedEvents};
 use crate::recorder::holds::{HoldTracker, Holds};
 use crate::recorder::snapshot::{BinSnapshot, WAITING_MAX};
@@ -204,13 +204,28 @@ impl Recorder {
         Some(listener)
     }
 
-    /// Ends the recording at `now`: last edges, last bin, and the end of the tap.
-    pub fn finish(mut self, now: Instant, devices: &mut [Box<dyn Device>]) -> Recording {
+    /// Ends the recording at `now`: last edges, last bin, and the end of the tap. Takes the devices out of `devices`: some
+    /// are read and dropped, then the next, since readings take about as much memory as devices.
+    pub fn finish(mut self, now: Instant, devices: &mut Vec<Box<dyn Device>>) -> Recording {
         self.sample_edges(now, devices);
-        // Before the last bin closes: its watermarks begin anew then.
-        let read = |device: &mut dyn Device, reading: &mut DeviceReading| device.read(now, reading);
-        let last = read_all(devices, self.readers, &read);
-        self.close_bin(now, devices);
+        let bin = self.begin_closing(now);
+        let mut last = Vec::with_capacity(devices.len());
+        while !devices.is_empty() {
+            let count = devices.len().min(READ_AT_ONCE * self.readers.max(1));
+            let mut some: Vec<Box<dyn Device>> = devices.drain(..count).collect();
+            let first = last.len();
+            // Before their last bin closes: its watermarks begin anew then.
+            let read = |device: &mut dyn Device, reading: &mut DeviceReading| {
+                device.read(now, reading);
+            };
+            last.append(&mut read_all(&mut some, self.readers, &read));
+            if let Some((_, length)) = &bin {
+                self.take_bin(now, first, &mut some, *length);
+            }
+        }
+        if let Some((closed, _)) = bin {
+            self.end_closing(now, &closed);
+        }
         let (ports, flows, pools) = self.tracks.finish();
         Recording {
             nodes: self.nodes,
@@ -244,14 +259,36 @@ impl Recorder {
     }
 
     fn close_bin(&mut self, now: Instant, devices: &mut [Box<dyn Device>]) {
+        let Some((closed, length)) = self.begin_closing(now) else { return };
+        self.take_bin(now, 0, devices, length);
+        self.end_closing(now, &closed);
+    }
+
+    /// Closes the bin of the grid, if time has passed since its start: what became of it, and its length.
+    fn begin_closing(&mut self, now: Instant) -> Option<(Closed, Duration)> {
         let length = now.since(self.grid.begin());
-        let Some(closed) = self.grid.close(now) else { return };
+        let closed = self.grid.close(now)?;
         self.tracks.begin(&closed);
-        for (index, device) in devices.iter_mut().enumerate() {
+        Some((closed, length))
+    }
+
+    /// Takes that bin from `devices`, the first of which has the index `first` among all.
+    fn take_bin(
+        &mut self,
+        now: Instant,
+        first: usize,
+        devices: &mut [Box<dyn Device>],
+        length: Duration,
+    ) {
+        for (index, device) in (first..).zip(devices) {
             device.read_bin(now, &mut self.reading);
             self.tracks.take(index, &self.reading, length);
             device.begin_bin(now);
         }
+    }
+
+    /// That bin has been taken from all devices.
+    fn end_closing(&mut self, now: Instant, closed: &Closed) {
         self.tracks.end();
         if let Some(listener) = &self.listener {
             let slot = self.grid.slots[closed.place as usize];
@@ -259,7 +296,7 @@ impl Recorder {
             // A full channel means that its reader is slow; this bin is left out there.
             let _ = listener.try_send(BinSnapshot { slot, ports });
         }
-        self.events.close_bin(&closed);
+        self.events.close_bin(closed);
         self.holds.edge(now);
         self.bin_due = self.grid.next_edge();
     }

@@ -180,7 +180,7 @@ impl Simulator {
     }
 
     /// The devices in node order, for reading their counters after the run.
-    pub fn devices(&mut self) -> &mut [Box<dyn Device>] {
+    pub fn devices(&mut self) -> &mut Vec<Box<dyn Device>> {
         &mut self.devices
     }
 }

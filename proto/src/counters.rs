@@ -8,7 +8,7 @@ mod flow;
 mod named;
 
 pub use bin::{BinReading, MovedFlow, PortTotals, Span, UnmovedFlows};
-pub use flow::{FlowId, FlowReading, Items, Periods, ReceptionReading};
+pub use flow::{FlowId, FlowReading, Items, Level, Periods, ReceptionReading};
 
 use crate::units::{Duration, Instant};
 use serde::{Deserialize, Serialize};

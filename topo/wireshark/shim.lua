@@ -27,6 +27,7 @@ local promise, add_promise = declare("promise", "pausebed promise", {
   { "number", "Number of the datagram", ftypes.UINT64, 16, 8, base.DEC },
   { "complete", "Received in full, up to", ftypes.UINT64, 24, 8, base.DEC },
   { "frames", "Frames so far", ftypes.UINT64, 32, 8, base.DEC },
+  { "idle", "Silent by itself until, in ps", ftypes.UINT64, 40, 8, base.DEC },
 })
 
 local shim_unknown = wrong(shim, "unknown", "No record of this version, or cut off", "MALFORMED")

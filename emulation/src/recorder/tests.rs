@@ -60,7 +60,7 @@ impl Instrumented for Toy {
         let flow = FlowReading {
             items: [0].into_iter().collect(),
             tx_bytes: now.as_ps(),
-            rate: self.rate,
+            rate: self.rate.into(),
             ever_reacted: now.as_ps() > self.reacts_at,
             ..FlowReading::new(FLOW)
         };
@@ -70,12 +70,12 @@ impl Instrumented for Toy {
         let mut whole = DeviceReading::default();
         self.read(now, &mut whole);
         reading.ports = whole.ports.into_iter().map(Into::into).collect();
-        let FlowReading { ever_reacted, tx_bytes, rate, scalar, .. } = whole.flows[0];
+        let FlowReading { ever_reacted, tx_bytes, scalar, .. } = whole.flows[0];
         reading.moved = vec![MovedFlow {
             flow: FLOW,
             ever_reacted,
             tx_bytes: tx_bytes - self.before.0,
-            rate: Span::since(&rate, self.before.1),
+            rate: Span::since(&self.rate, self.before.1),
             gap: Span::default(),
             scalar,
         }];

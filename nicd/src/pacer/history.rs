@@ -36,8 +36,8 @@ impl PacingHistory {
     pub fn read(&mut self, now: Instant, reading: &mut FlowReading) {
         self.gap.gauge.close(now);
         self.rate.gauge.close(now);
-        reading.gap = self.gap.gauge;
-        reading.rate = self.rate.gauge;
+        reading.gap = self.gap.gauge.into();
+        reading.rate = self.rate.gauge.into();
     }
 }
 

@@ -29,6 +29,24 @@ impl FlowId {
     }
 }
 
+/// A level with its time integrals. There are as many as flows, so it has less than a [`Gauge`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Level {
+    /// The present level.
+    pub value: u64,
+    /// ∫ level dt, in level · picoseconds.
+    pub integral: u128,
+    /// ∫ level² dt, in level² · picoseconds, for spreads over time.
+    pub square_integral: u128,
+}
+
+impl From<Gauge> for Level {
+    fn from(gauge: Gauge) -> Level {
+        let Gauge { value, integral, square_integral, .. } = gauge;
+        Level { value, integral, square_integral }
+    }
+}
+
 /// Counters of one flow at its sender.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlowReading {
@@ -39,9 +57,9 @@ pub struct FlowReading {
     /// Octets of data frames sent, retransmissions included.
     pub tx_bytes: u64,
     /// The rate that the reaction point permits, in bit/s.
-    pub rate: Gauge,
+    pub rate: Level,
     /// The gap that the reaction point requires after a full frame, in picoseconds.
-    pub gap: Gauge,
+    pub gap: Level,
     /// The scheme's own state (`ccti`, `alpha`, `stage`).
     pub scalar: u64,
     /// Since when the reaction point is neutral; `None` while it throttles the flow.

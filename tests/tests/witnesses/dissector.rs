@@ -4,7 +4,7 @@
 use super::{roce, tshark};
 use bytes::BytesMut;
 use emulation::cable::shim::{SendingEnd, Shim};
-use emulation::exact::{Promise, Secret};
+use emulation::exact::{Pledge, Promise, Secret};
 use proto::frame::FrameKind;
 use proto::ids::{Priority, VirtualLane, VlanId};
 use proto::random::Random;
@@ -453,7 +453,7 @@ fn a_promise_is_dissected_before_the_frames_behind_it() {
         sender: 3,
         epoch: 6,
         secret: Secret::new([0xab; 16]),
-        until: Instant::from_ps(2_000_000),
+        pledge: Pledge { until: Instant::from_ps(2_000_000), idle: Instant::from_ps(3_000_000) },
         number: 70_000,
         complete: 69_998,
         frames: 9,
@@ -467,13 +467,15 @@ fn a_promise_is_dissected_before_the_frames_behind_it() {
         "pausebed.promise.number",
         "pausebed.promise.complete",
         "pausebed.promise.frames",
+        "pausebed.promise.idle",
     ];
     let home = Home::new();
     let file = home.capture(&[(FrameKind::Ethernet, datagram(&records))]);
     let Some(rows) = clean(&home, &file, &names) else { return };
     let secret = "ab".repeat(16);
     let stamps = "2000000,1000000,1000000,1000000";
-    assert_eq!(rows[0], ["4,1,2,3", "3,5,5,5", stamps, &secret, "70000", "69998", "9"]);
+    let promised = [&secret, "70000", "69998", "9", "3000000"];
+    assert_eq!(rows[0], [&["4,1,2,3", "3,5,5,5", stamps][..], &promised].concat());
 }
 
 #[test]

@@ -152,8 +152,7 @@ headers! {
     /// and whose `stamp` the instant promised. Source: `emulation::exact::promise`.
     PROMISE "promise" "promise" 48 {
         "secret_high" 64 as Wide, "secret_low" 64 as Wide,
-        "number" 64, "complete" 64, "frames" 64,
-        "reserved64" 64 = 0,
+        "number" 64, "complete" 64, "frames" 64, "idle" 64,
     }
 }
 

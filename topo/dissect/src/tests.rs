@@ -4,7 +4,7 @@ use super::*;
 use crate::json::JsonSink;
 use bytes::BytesMut;
 use emulation::cable::shim::{SendingEnd, Shim};
-use emulation::exact::{Promise, Secret};
+use emulation::exact::{Pledge, Promise, Secret};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proto::frame::FrameKind;
@@ -367,16 +367,16 @@ proptest! {
     }
 
     #[test]
-    fn promises_come_back(octets: [u8; 16], until: u64, number: u64, frames: u64, cut in 0usize..40) {
+    fn promises_come_back(octets: [u8; 16], until: u64, idle: u64, number: u64, cut in 0usize..40) {
         let promise = Promise {
             flags: Promise::ASKS,
             sender: 7,
             epoch: 5,
             secret: Secret::new(octets),
-            until: Instant::from_ps(until),
+            pledge: Pledge { until: Instant::from_ps(until), idle: Instant::from_ps(idle) },
             number,
             complete: 3,
-            frames,
+            frames: 4,
         };
         let frame = [&[2; 12], &[0x88, 0xb5][..], &promise.emit()].concat();
         let told = json(Technology::Ethernet, &frame);
@@ -384,7 +384,7 @@ proptest! {
         prop_assert_eq!((&record["kind"], &record["link"]), (&Value::from(4), &Value::from(7)));
         prop_assert_eq!(&record["stamp"], &Value::from(until));
         let body = &record["frame"]["promise"];
-        prop_assert_eq!((&body["number"], &body["frames"]), (&Value::from(number), &Value::from(frames)));
+        prop_assert_eq!((&body["number"], &body["idle"]), (&Value::from(number), &Value::from(idle)));
         prop_assert_eq!(told.get("wrong"), None);
         assert_identity(Technology::Ethernet, &frame);
         assert_identity(Technology::Ethernet, &frame[..frame.len() - cut]);

@@ -3,7 +3,7 @@
 use super::{RunData, flows, number_in, over, rate_in, reduce, time_in};
 use crate::fairness::jain;
 use emulation::wiring::End;
-use proto::counters::{FlowReading, Gauge};
+use proto::counters::{FlowReading, Level};
 use proto::ids::PortNumber;
 use proto::units::Instant;
 use scenario::measure::windows::{Interval, parts, samples};
@@ -22,7 +22,7 @@ pub(super) fn flows_at<'a>(
     Ok((flows.collect(), taken))
 }
 
-/// The growth of a gauge over the intervals of a sample: integral, integral of the square, picoseconds.
+/// The growth of a level over the intervals of a sample: integral, integral of the square, picoseconds.
 #[derive(Clone, Copy, Default)]
 struct Held {
     integral: f64,
@@ -61,7 +61,7 @@ pub(super) fn over_flows(measure: &Measure, run: &RunData<'_>) -> Result<f64, St
     rate_in(measure.per, value, run, port)
 }
 
-/// The growth of the gauge of each flow of a pair. A gap that did not exist yet was zero; a rate that
+/// The growth of the level of each flow of a pair. A gap that did not exist yet was zero; a rate that
 /// did not exist yet is unknown.
 fn flow_held(
     measure: &Measure,
@@ -69,7 +69,7 @@ fn flow_held(
     pair: (usize, usize),
     sample: &[Interval],
 ) -> Result<Vec<Held>, String> {
-    let gauge = |flow: &FlowReading| -> Gauge {
+    let level = |flow: &FlowReading| -> Level {
         if measure.of == Quantity::Ipd { flow.gap } else { flow.rate }
     };
     let mut held: BTreeMap<u8, Held> = BTreeMap::new();
@@ -82,7 +82,7 @@ fn flow_held(
                 let (from, to) = (run.fabric.node_name(pair.0), run.fabric.node_name(pair.1));
                 return Err(format!("the flow {from}>{to} began inside the window"));
             }
-            let (before, after) = (earlier.map(|f| gauge(f)).unwrap_or_default(), gauge(flow));
+            let (before, after) = (earlier.map(|f| level(f)).unwrap_or_default(), level(flow));
             let sum = held.entry(flow.flow.class).or_default();
             sum.integral += after.integral.saturating_sub(before.integral) as f64;
             sum.square += after.square_integral.saturating_sub(before.square_integral) as f64;

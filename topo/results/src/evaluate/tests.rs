@@ -6,7 +6,9 @@ use emulation::recorder::EdgeReading;
 use emulation::recorder::bins::Grid;
 use emulation::recorder::event_log::RecordedEvents;
 use emulation::wiring::{LinkWiring, NodeKind, NodeWiring, Wiring};
-use proto::counters::{FlowId, FlowReading, Gauge, LaneCounters, LaneReading, LatencyReading};
+use proto::counters::{
+    FlowId, FlowReading, Gauge, LaneCounters, LaneReading, LatencyReading, Level,
+};
 use proto::device::Depth;
 use proto::ids::PortNumber;
 use proto::units::{BitRate, Bytes, Duration};
@@ -247,7 +249,7 @@ fn latency_counts_only_what_arrived_in_the_window() {
 fn a_gap_is_weighed_by_time_and_its_spread_pools_time_and_flows() {
     // Gap 0 for 1 000 ps, then 30 000 ps for 1 000 ps: mean 15 τ, deviation 15 τ.
     let gap = |integral, square_integral| {
-        let gap = Gauge { integral, square_integral, ..Gauge::default() };
+        let gap = Level { integral, square_integral, ..Level::default() };
         DeviceReading {
             flows: vec![FlowReading { gap, ..flow() }],
             ..reading(LaneCounters::default())
@@ -270,7 +272,7 @@ fn a_gap_is_weighed_by_time_and_its_spread_pools_time_and_flows() {
 #[test]
 fn a_rate_is_weighed_by_time_and_must_be_known_throughout() {
     let rate = |integral| {
-        let rate = Gauge { integral, ..Gauge::default() };
+        let rate = Level { integral, ..Level::default() };
         DeviceReading {
             flows: vec![FlowReading { rate, ..flow() }],
             ..reading(LaneCounters::default())

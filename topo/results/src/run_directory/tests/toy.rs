@@ -89,8 +89,8 @@ impl Adapter {
         FlowReading {
             items: [0].into_iter().collect(),
             tx_bytes: self.now,
-            rate: self.rate,
-            gap: self.gap,
+            rate: self.rate.into(),
+            gap: self.gap.into(),
             scalar: if self.now > REACTS { 4 } else { 0 },
             ever_reacted: self.now > REACTS,
             first: Some(at(10)),
@@ -130,14 +130,14 @@ impl Instrumented for Adapter {
         let mut whole = DeviceReading::default();
         self.read(now, &mut whole);
         reading.ports = whole.ports.into_iter().map(Into::into).collect();
-        let FlowReading { flow, ever_reacted, tx_bytes, rate, gap, scalar, .. } = self.flow();
+        let FlowReading { flow, ever_reacted, tx_bytes, scalar, .. } = self.flow();
         let (octets, [before_rate, before_gap]) = self.before;
         reading.moved = vec![MovedFlow {
             flow,
             ever_reacted,
             tx_bytes: tx_bytes - octets,
-            rate: Span::since(&rate, before_rate),
-            gap: Span::since(&gap, before_gap),
+            rate: Span::since(&self.rate, before_rate),
+            gap: Span::since(&self.gap, before_gap),
             scalar,
         }];
     }
