@@ -25,6 +25,7 @@ mod digest;
 mod fault;
 mod line_set;
 mod mesh;
+mod neighbours;
 mod promise;
 mod sending;
 

@@ -3,6 +3,7 @@
 use super::beside::Beside;
 use super::channel::{Channel, Content, Reception};
 use super::fault::Fault;
+use super::neighbours::{self, Bounds};
 use super::promise::{Pledge, Promise, PromiseError, Secret};
 use super::sending::Identity;
 use crate::cable::datagram::{BATCH, DatagramSocket, Peer, Received};
@@ -12,10 +13,10 @@ use crate::cable::inbox::{FRAME_MAX, Rejected};
 use crate::cable::lines::{Destination, Incoming, Lines, Outgoing};
 use crate::cable::outbox::SendCounts;
 use crate::cable::packet_socket::has_no_room;
-use crate::wiring::{End, Wiring};
+use crate::wiring::Wiring;
 use proto::frame::{Frame, FramePool};
 use proto::units::{Duration, Instant};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -80,10 +81,13 @@ impl Mesh {
                 return Err(io::Error::other("a port is attached: its far end gives no promises"));
             }
         };
-        let delays = wiring.links.iter().map(|link| link.delay);
-        let window = delays.filter(|delay| *delay > Duration::ZERO).min();
-        let window = window.unwrap_or(Duration::from_ps(1));
-        let channels = channels(&session, window, ports.is_some(), lines, wiring)?;
+        let beside = ports.is_some();
+        let &Session { process, epoch, secret, stop, datagram_max, .. } = &session;
+        let window = neighbours::window(wiring);
+        let is_leaf = neighbours::is_leaf(process, lines);
+        let identity =
+            Identity { process, is_leaf, epoch, secret, stop, window, datagram_max, beside };
+        let channels = neighbours::channels(identity, lines, wiring)?;
         let mut places = vec![None; session.peers.len()];
         for (place, channel) in channels.iter().enumerate() {
             let slot = places.get_mut(channel.peer);
@@ -139,19 +143,10 @@ impl Mesh {
         let own = self.places[self.session.process];
         let under_way = own.map(|place| self.channels[place].sending.first_uncounted());
         let input = under_way.map_or(input, |arrives| arrives.min(input));
-        // The earliest bound of a neighbour, its place, and the next one.
-        let (mut first, mut at, mut second) = (Instant::NEVER, usize::MAX, Instant::NEVER);
-        let others = self.channels.iter().enumerate().filter(|(_, channel)| !channel.is_own());
-        for (place, bound) in others.map(|(place, channel)| (place, channel.bound())) {
-            if bound < first {
-                (first, at, second) = (bound, place, first);
-            } else {
-                second = second.min(bound);
-            }
-        }
+        let bounds = Bounds::of(&self.channels);
         for (place, channel) in self.channels.iter_mut().enumerate() {
-            let from_others = if place == at { second } else { first };
-            let pledge = Pledge { until, idle: input.min(from_others).max(until) };
+            let idle = input.min(bounds.without(place)).max(until);
+            let pledge = Pledge { until, idle };
             let is_alone = channel.promise(pledge)?;
             self.counts.alone += u64::from(is_alone);
         }
@@ -380,54 +375,6 @@ impl AsFd for Mesh {
         let short = self.beside.as_ref().filter(|beside| beside.is_short());
         short.map_or_else(|| self.socket.as_fd(), AsFd::as_fd)
     }
-}
-
-/// One channel for each neighbour, in the order of processes.
-fn channels(
-    session: &Session,
-    window: Duration,
-    beside: bool,
-    lines: &Lines,
-    wiring: &Wiring,
-) -> io::Result<Vec<Channel>> {
-    let &Session { process, epoch, secret, stop, datagram_max, .. } = session;
-    let all = lines.all_incoming().map(|line| line.process);
-    let others: BTreeSet<usize> = all.filter(|peer| *peer != process).collect();
-    let is_leaf = others.len() == 1;
-    let identity = Identity { process, is_leaf, epoch, secret, stop, window, datagram_max, beside };
-    let name = |link: u32| {
-        let end = |end: End| wiring.end_name(end);
-        let link = wiring.links.get(link as usize);
-        link.map_or_else(String::new, |link| format!("{} – {}", end(link.a), end(link.b)))
-    };
-    let mut channels: Vec<Channel> = Vec::new();
-    let mut of = |peer: usize, link: u32| {
-        let place = channels.iter().position(|channel| channel.peer == peer);
-        place.unwrap_or_else(|| {
-            channels.push(Channel::new(identity, peer, name(link)));
-            channels.len() - 1
-        })
-    };
-    let incoming: Vec<(usize, Incoming)> =
-        lines.all_incoming().map(|line| (of(line.process, line.link), *line)).collect();
-    let mut outgoing = Vec::new();
-    for line in lines.all_outgoing().filter(|line| line.is_by_socket()) {
-        let Destination::Process(peer) = line.to else {
-            return Err(io::Error::other("a port is attached: its far end gives no promises"));
-        };
-        outgoing.push((of(peer, line.link), *line));
-    }
-    for (place, line) in incoming {
-        if line.delay == Duration::ZERO {
-            let what =
-                format!("cable {} has no delay, so nothing can be promised", name(line.link));
-            return Err(io::Error::other(what));
-        }
-        channels[place].add_incoming(&line);
-    }
-    outgoing.iter().for_each(|(place, line)| channels[*place].sending.add(line));
-    channels.sort_by_key(|channel| channel.peer);
-    Ok(channels)
 }
 
 /// The first channel with something to send and room for it.
