@@ -54,6 +54,10 @@ impl Qemu {
         let output = Command::new(PROGRAM).arg("--version").stdin(Stdio::null()).output();
         let missing = HostError::Missing { program: PROGRAM, hint: HINT };
         let output = output.map_err(|_| missing)?;
+        if !output.status.success() {
+            let what = format!("{PROGRAM} --version has ended with {}", output.status);
+            return Err(HostError::Failed(what));
+        }
         let text = String::from_utf8_lossy(&output.stdout);
         let version = text.lines().next().unwrap_or_default().trim().to_owned();
         match number(&version) {
