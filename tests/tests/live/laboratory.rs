@@ -286,11 +286,14 @@ pub fn repeated(mut make: impl FnMut() -> Ended) -> Ended {
 pub struct Busy(Child);
 
 impl Busy {
-    /// A busy loop on `core` with the nice value `nice`.
+    /// A busy loop on `core` with the nice value `nice`. It also ends if this test is killed.
     pub fn on(core: &str, nice: i32) -> Busy {
         let nice = nice.to_string();
         let mut command = Command::new("taskset");
-        command.args(["-c", core, "nice", "-n", &nice, "sh", "-c", "while :; do :; done"]);
+        let lines =
+            "while [ -d /proc/$0 ]; do i=0; while [ $i -lt 50000 ]; do i=$((i+1)); done; done";
+        let own = std::process::id().to_string();
+        command.args(["-c", core, "nice", "-n", &nice, "sh", "-c", lines, &own]);
         Busy(command.stderr(Stdio::null()).spawn().expect("taskset, of util-linux, is installed"))
     }
 }
