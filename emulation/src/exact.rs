@@ -117,8 +117,7 @@ pub struct ExactWorker {
     lines: Lines,
     mesh: Mesh,
     recorder: Recorder,
-    /// Width of the windows of all processes, and between devices that are joined by memory.
-    window: Duration,
+    /// Width of the windows between devices that are joined by memory.
     inner_window: Duration,
     /// Everything before it has happened.
     position: Instant,
@@ -154,7 +153,6 @@ impl ExactWorker {
         ExactWorker {
             process,
             spins,
-            window: mesh.window(),
             // Cables without delay make the window one instant, as in the simulator.
             inner_window: inner_window.map_or(NO_LIMIT, |least| least.max(Duration::from_ps(1))),
             next: vec![Instant::ZERO; devices.len()],
@@ -231,9 +229,7 @@ impl ExactWorker {
     /// The instant to run to: what is promised, in whole windows, and no further than heartbeats permit.
     fn horizon(&self) -> Instant {
         let horizon = self.mesh.horizon(self.earliest().max(self.position));
-        let window = self.window.as_ps();
-        let most =
-            self.position + Duration::from_ps((self.plan.bin.as_ps() / window).max(1) * window);
+        let most = self.mesh.whole(self.position + self.plan.bin.max(self.mesh.window()));
         if horizon >= self.plan.stop {
             return most.min(self.plan.stop);
         }
@@ -245,7 +241,7 @@ impl ExactWorker {
         let mut horizon = horizon;
         while self.position < horizon {
             let input = self.earliest().max(self.position);
-            self.advance(horizon.min(self.mesh.whole(input) + self.window));
+            self.advance(horizon.min(self.mesh.whole(input) + self.mesh.window()));
             horizon = horizon.min(self.horizon());
         }
     }

@@ -6,6 +6,8 @@
 //!
 //! A datagram without frames is sent only if its pledge lets the peer run a window further. A peer without other
 //! neighbours runs no further than to its own next input, so for that it also waits until the peer can handle this input.
+//! It is withheld while many datagrams are unanswered: a peer whose process gets no time can do nothing with it. A process
+//! that has nothing to send acknowledges after [`ANSWER_AFTER`] datagrams.
 
 use super::digest::DIGEST;
 use super::fault::Fault;
@@ -20,6 +22,10 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// A peer is let run further after so many windows, even if it has nothing to do: it reports how far it is.
 const WINDOWS_MAX: u64 = 256;
+/// Datagrams without frames are sent while fewer than this are unanswered.
+const UNANSWERED_MAX: u64 = DATAGRAMS_MAX / 2;
+/// A process that sends its peer nothing acknowledges after so many datagrams.
+const ANSWER_AFTER: u64 = UNANSWERED_MAX / 2;
 
 /// A frame that the peer sends by a cable of its own.
 #[derive(Clone, Copy, Debug)]
@@ -79,6 +85,10 @@ pub(super) struct Channel {
     heard: Instant,
     /// It has asked, or sent something that it does not know to be complete.
     pub owes_answer: bool,
+    /// The datagrams of the peer that the last one to it acknowledged.
+    acknowledged: u64,
+    /// The peer needs a pledge, and too many datagrams are unanswered.
+    withheld: bool,
 }
 
 impl Channel {
@@ -99,6 +109,8 @@ impl Channel {
             is_leaf: false,
             heard: Instant::NEVER,
             owes_answer: false,
+            acknowledged: 0,
+            withheld: false,
         }
     }
 
@@ -139,14 +151,38 @@ impl Channel {
     /// If the peer completes nothing of what is kept for it.
     pub fn promise(&mut self, pledge: Pledge) -> Result<bool, Fault> {
         let is_alone = !self.sending.has_frames();
-        if is_alone && (self.is_own() || !self.is_needed(pledge)) {
+        let is_needed = !is_alone || !self.is_own() && self.is_needed(pledge);
+        let is_last = pledge.until == self.identity.stop;
+        self.withheld = is_alone && is_needed && !is_last && !self.has_room();
+        if self.withheld || !is_needed {
             return Ok(false);
         }
         self.sending.seal(pledge, self.complete).map_err(|what| self.fault(what))?;
         let missing = self.incomplete.iter().map(|datagram| datagram.arrives);
         self.heard = missing.min().unwrap_or(Instant::NEVER);
-        self.owes_answer = false;
+        self.acknowledge();
         Ok(is_alone)
+    }
+
+    /// A datagram to the peer acknowledges what is complete.
+    fn acknowledge(&mut self) {
+        self.owes_answer = false;
+        self.acknowledged = self.complete;
+    }
+
+    /// Whether another datagram without frames may be sent.
+    fn has_room(&self) -> bool {
+        self.sending.unanswered() < UNANSWERED_MAX
+    }
+
+    /// Whether a pledge was withheld for which there is room now.
+    pub fn may_pledge_again(&self) -> bool {
+        self.withheld && self.has_room()
+    }
+
+    /// Whether the peer waits for an acknowledgement, and nothing was sent that could have it.
+    pub const fn is_overdue(&self) -> bool {
+        self.complete - self.acknowledged >= ANSWER_AFTER
     }
 
     /// Whether the peer can do more with `pledge` than with what it has.
@@ -166,7 +202,8 @@ impl Channel {
     }
 
     /// A datagram without number, which acknowledges, and asks if `asks` is set.
-    pub fn aside(&self, asks: bool) -> [u8; Promise::LENGTH] {
+    pub fn aside(&mut self, asks: bool) -> [u8; Promise::LENGTH] {
+        self.acknowledge();
         let flags = Promise::ASIDE | if asks { Promise::ASKS } else { 0 };
         self.sending.head(flags, self.complete)
     }

@@ -1,4 +1,4 @@
-//! The digest by which a frame on a cable of its own is told from those before and behind it.
+//! The digest that distinguishes a frame on a cable of its own from those before and behind it.
 //!
 //! The FCS would not do. A packet of RoCE ends with its ICRC, which is a CRC of the same polynomial, so octets that differ
 //! only in what the ICRC covers have the same FCS: a PSN, an opcode, all of the payload. The packets of a flow are such

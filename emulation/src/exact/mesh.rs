@@ -43,7 +43,9 @@ pub struct Session {
 /// The channels of a process and its sockets.
 #[derive(Debug)]
 pub struct Mesh {
-    session: Session,
+    identity: Identity,
+    /// By process: the address of its socket.
+    peers: Vec<Peer>,
     socket: DatagramSocket,
     overflows_before: u32,
     /// Number of each process by its address.
@@ -51,8 +53,6 @@ pub struct Mesh {
     channels: Vec<Channel>,
     /// By process: its place among `channels`.
     places: Vec<Option<usize>>,
-    /// The width of the windows in which all processes run: the shortest delay of a cable, but for those without any.
-    window: Duration,
     /// The cables that frames have of their own.
     beside: Option<Beside>,
     pool: FramePool,
@@ -82,29 +82,28 @@ impl Mesh {
             }
         };
         let beside = ports.is_some();
-        let &Session { process, epoch, secret, stop, datagram_max, .. } = &session;
+        let Session { process, epoch, secret, peers, datagram_max, stop } = session;
         let window = neighbours::window(wiring);
         let is_leaf = neighbours::is_leaf(process, lines);
         let identity =
             Identity { process, is_leaf, epoch, secret, stop, window, datagram_max, beside };
         let channels = neighbours::channels(identity, lines, wiring)?;
-        let mut places = vec![None; session.peers.len()];
+        let mut places = vec![None; peers.len()];
         for (place, channel) in channels.iter().enumerate() {
             let slot = places.get_mut(channel.peer);
             *slot.ok_or_else(|| io::Error::other("a neighbour has no address"))? = Some(place);
         }
-        let beside =
-            |ports: Vec<PortSocket>| Beside::new(ports, bare, session.epoch, lines, &socket);
+        let beside = |ports: Vec<PortSocket>| Beside::new(ports, bare, epoch, lines, &socket);
         let number = |(process, peer): (usize, &Peer)| (peer.key().into(), process);
         Ok(Mesh {
             beside: ports.map(beside).transpose()?,
             overflows_before: socket.overflows(),
-            numbers: session.peers.iter().enumerate().map(number).collect(),
-            session,
+            numbers: peers.iter().enumerate().map(number).collect(),
+            identity,
+            peers,
             socket,
             channels,
             places,
-            window,
             pool: FramePool::default(),
             rejected: Rejected::default(),
             counts: SendCounts::default(),
@@ -114,7 +113,7 @@ impl Mesh {
 
     /// The width of the windows in which all processes run: the shortest delay of a cable, but for those without any.
     pub const fn window(&self) -> Duration {
-        self.window
+        self.identity.window
     }
 
     /// Queues `frame`, whose last bit leaves at `stamp`, for the next flush.
@@ -140,7 +139,7 @@ impl Mesh {
     /// # Errors
     /// The first fault so far.
     pub fn flush(&mut self, until: Instant, input: Instant) -> Result<(), Fault> {
-        let own = self.places[self.session.process];
+        let own = self.places[self.identity.process];
         let under_way = own.map(|place| self.channels[place].sending.first_uncounted());
         let input = under_way.map_or(input, |arrives| arrives.min(input));
         let bounds = Bounds::of(&self.channels);
@@ -150,6 +149,7 @@ impl Mesh {
             let is_alone = channel.promise(pledge)?;
             self.counts.alone += u64::from(is_alone);
         }
+        self.answer_if(Channel::is_overdue);
         self.transmit();
         self.fault.take().map_or(Ok(()), Err)
     }
@@ -159,12 +159,12 @@ impl Mesh {
         if let Some(beside) = &mut self.beside {
             beside.flush(&mut self.counts);
         }
-        let Mesh { session, socket, channels, counts, .. } = self;
+        let Mesh { peers, socket, channels, counts, .. } = self;
         channels.iter_mut().for_each(|channel| channel.full = false);
         loop {
             let open = channels.iter().filter(|channel| !channel.full);
             let ready = open.flat_map(|channel| {
-                let peer = &session.peers[channel.peer];
+                let peer = &peers[channel.peer];
                 channel.sending.unsent().map(move |octets| (peer, octets))
             });
             match socket.send(ready) {
@@ -208,12 +208,12 @@ impl Mesh {
         lines: &Lines,
         mut each: impl FnMut(&Incoming, Frame, Instant),
     ) -> Result<bool, Fault> {
-        let Mesh { session, socket, numbers, channels, places, beside, pool, rejected, .. } = self;
+        let Mesh { identity, socket, numbers, channels, places, beside, pool, rejected, .. } = self;
         let (mut fault, mut has_news) = (None, false);
         let mut asked = Vec::new();
         for _ in 0..CALLS_MAX {
             let count = socket.receive(|datagram| {
-                let admitted = admit(session, numbers, places, rejected, &datagram);
+                let admitted = admit(identity, numbers, places, rejected, &datagram);
                 let Some((place, promise)) = admitted else { return };
                 let mut content = |line: &Incoming, content: Content<'_>| match content {
                     Content::Frame(shim, octets) => {
@@ -234,6 +234,7 @@ impl Mesh {
                     Ok(Reception::Asked) => asked.push(place),
                     Err(found) => fault = fault.take().or(Some(found)),
                 }
+                has_news |= channel.may_pledge_again();
             });
             if count < BATCH {
                 break;
@@ -279,7 +280,7 @@ impl Mesh {
     pub fn horizon(&self, own: Instant) -> Instant {
         let others = self.channels.iter().filter(|channel| !channel.is_own());
         let others = others.map(Channel::bound).min().unwrap_or(Instant::NEVER);
-        let to_itself = self.places[self.session.process];
+        let to_itself = self.places[self.identity.process];
         to_itself.map_or(others, |place| {
             let own = own.min(others);
             others.min(self.channels[place].own_bound(own))
@@ -298,7 +299,7 @@ impl Mesh {
 
     /// The beginning of the window that contains `at`.
     pub fn whole(&self, at: Instant) -> Instant {
-        let window = self.window.as_ps();
+        let window = self.window().as_ps();
         Instant::from_ps(at.as_ps() / window * window)
     }
 
@@ -312,7 +313,7 @@ impl Mesh {
 
     /// The channels that keep this process at `horizon`, or from its end.
     fn blockers(&self, horizon: Instant) -> impl Iterator<Item = usize> + '_ {
-        let blocks = move |channel: &Channel| match horizon >= self.session.stop {
+        let blocks = move |channel: &Channel| match horizon >= self.identity.stop {
             true => !channel.is_done(),
             false => self.whole(channel.bound()) <= horizon,
         };
@@ -337,9 +338,13 @@ impl Mesh {
 
     /// Acknowledges what came since the last datagram to each neighbour.
     pub fn answer(&mut self) {
+        self.answer_if(|channel| channel.owes_answer);
+    }
+
+    fn answer_if(&mut self, is_due: impl Fn(&Channel) -> bool) {
         for place in 0..self.channels.len() {
             let channel = &self.channels[place];
-            if channel.owes_answer && !channel.is_own() {
+            if is_due(channel) && !channel.is_own() {
                 self.say(place, false);
             }
         }
@@ -348,11 +353,9 @@ impl Mesh {
     /// Sends a datagram without number.
     fn say(&mut self, place: usize, asks: bool) {
         let channel = &mut self.channels[place];
-        channel.owes_answer = false;
         let octets = channel.aside(asks);
         // One that is lost is sent again after a while.
-        let sent =
-            self.socket.send(std::iter::once((&self.session.peers[channel.peer], &octets[..])));
+        let sent = self.socket.send(std::iter::once((&self.peers[channel.peer], &octets[..])));
         self.counts.asides += u64::from(sent.is_ok());
     }
 
@@ -384,7 +387,7 @@ fn first_ready(channels: &mut [Channel]) -> Option<&mut Channel> {
 
 /// The place of the channel of a datagram, and its promise; `None` if it is refused, and counted.
 fn admit(
-    session: &Session,
+    identity: &Identity,
     numbers: &HashMap<Box<[u8]>, usize>,
     places: &[Option<usize>],
     rejected: &mut Rejected,
@@ -410,11 +413,11 @@ fn admit(
         }
     });
     let promise = promise.ok()?;
-    if promise.epoch != session.epoch {
+    if promise.epoch != identity.epoch {
         rejected.epoch += 1;
         return None;
     }
-    if promise.secret != session.secret || promise.sender as usize != process {
+    if promise.secret != identity.secret || promise.sender as usize != process {
         rejected.secret += 1;
         return None;
     }

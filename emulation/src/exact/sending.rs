@@ -9,7 +9,8 @@ use proto::frame::Frame;
 use proto::units::{Duration, Instant};
 use std::collections::VecDeque;
 
-/// Datagrams that a channel keeps at most. Neighbours are less than a cable's delay apart, which is a handful of datagrams.
+/// Datagrams that a channel keeps at most. Frames to a neighbour that has not counted them hold this process back, so
+/// those with frames are a handful.
 pub(super) const DATAGRAMS_MAX: u64 = 1024;
 /// Emptied buffers that are reused.
 const SPARE_MAX: usize = 16;
@@ -79,7 +80,7 @@ impl Sending {
 
     /// The number of the datagram that is being filled.
     pub fn number(&self) -> u64 {
-        self.first + self.kept.len() as u64
+        self.first + self.unanswered()
     }
 
     /// Puts a frame into the open datagram, or its announcement. `complete` is what this process has of the peer.
@@ -155,7 +156,7 @@ impl Sending {
     /// # Errors
     /// If the peer completes nothing of what is kept for it.
     pub fn seal(&mut self, pledge: Pledge, complete: u64) -> Result<(), String> {
-        if self.kept.len() as u64 >= DATAGRAMS_MAX {
+        if self.unanswered() >= DATAGRAMS_MAX {
             return Err(format!("{DATAGRAMS_MAX} datagrams are unanswered"));
         }
         self.pledged = pledge;
@@ -200,6 +201,11 @@ impl Sending {
     /// The number of the first datagram that the peer has not completed.
     pub const fn first(&self) -> u64 {
         self.first
+    }
+
+    /// How many datagrams the peer has not completed.
+    pub fn unanswered(&self) -> u64 {
+        self.kept.len() as u64
     }
 
     /// Whether the peer has completed everything that was sent.

@@ -477,6 +477,46 @@ fn promises_answers_and_failures_of_a_mesh_are_counted() {
     assert_eq!(mesh.report().sending.errors, 1);
 }
 
+/// A peer whose process gets no time costs no more than some datagrams, and gets a pledge as soon as it answers.
+#[test]
+fn a_peer_that_answers_nothing_is_sent_few_promises() {
+    let lab = Lab::udp();
+    let victim = lab.peers[0][0].clone();
+    let (mut mesh, lines, tester) = half(lab);
+    let Sockets::Datagrams(tester) = tester else { panic!("a socket") };
+    let flush = |mesh: &mut Mesh, windows: u64| {
+        let at = Instant::ZERO + mesh.window() * windows;
+        mesh.flush(at, at).expect("no fault");
+        mesh.report().sending.alone
+    };
+    let alone = (1..=3_000).map(|windows| flush(&mut mesh, windows)).last();
+    assert_eq!(alone, Some(512));
+    let answer = Promise { flags: Promise::ASIDE, complete: 100, ..PROMISE };
+    tester.send(std::iter::once((&victim, &answer.emit()[..]))).expect("loopback takes it");
+    assert!(mesh.receive(&lines, |_, _, _| {}).expect("nothing is broken"), "there is room again");
+    assert_eq!(flush(&mut mesh, 3_000), 513);
+    assert!(!mesh.receive(&lines, |_, _, _| {}).expect("nothing is broken"));
+}
+
+/// Nothing happens in this process for a long time, and its peer runs: it acknowledges what it gets.
+#[test]
+fn a_process_with_nothing_to_send_acknowledges() {
+    let lab = Lab::udp();
+    let victim = lab.peers[0][0].clone();
+    let (mut mesh, lines, tester) = half(lab);
+    let Sockets::Datagrams(tester) = tester else { panic!("a socket") };
+    mesh.flush(Instant::ZERO, Instant::NEVER).expect("no fault");
+    for number in 0..600 {
+        let pledge = until(500_000 + number);
+        let promise = Promise { number, pledge, ..PROMISE };
+        tester.send(std::iter::once((&victim, &promise.emit()[..]))).expect("loopback takes it");
+        mesh.receive(&lines, |_, _, _| {}).expect("nothing is broken");
+        mesh.flush(Instant::ZERO, Instant::NEVER).expect("no fault");
+    }
+    let counts = SendCounts { datagrams: 1, alone: 1, asides: 2, ..SendCounts::default() };
+    assert_eq!(mesh.report().sending, counts);
+}
+
 /// Long before its end this run has nothing more to do, and processes leap to it: each reports how far it is, and no more.
 #[test]
 fn quiet_processes_leap() {
