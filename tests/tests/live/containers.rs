@@ -142,6 +142,69 @@ fn containers_end_with_their_launcher_and_the_next_run_removes_leftovers() {
     assert_eq!(census(), before, "the next run removed all leftovers");
 }
 
+/// A swarm of this engine alone, with networks of its own.
+struct Swarm {
+    census: Vec<String>,
+}
+
+impl Swarm {
+    /// `None` without an engine, or if it is part of a swarm.
+    fn start() -> Option<Swarm> {
+        let inactive = docker(&["info", "--format", "{{.Swarm.LocalNodeState}}"]);
+        if inactive.as_deref() != Ok("inactive") {
+            skip::because!("this engine is part of a swarm: {inactive:?}");
+            return None;
+        }
+        let swarm = Swarm { census: census() };
+        let bridge = ["network", "create", "--driver", "bridge", "--subnet", "198.19.251.0/24"];
+        let bridge =
+            [&bridge[..], &["--opt", "com.docker.network.bridge.enable_icc=false"]].concat();
+        docker(&[&bridge[..], &["docker_gwbridge"]].concat()).expect("a bridge");
+        let pool =
+            ["--default-addr-pool", "198.19.252.0/22", "--default-addr-pool-mask-length", "24"];
+        let init = ["swarm", "init", "--advertise-addr", "127.0.0.1"];
+        docker(&[&init[..], &pool].concat()).expect("a swarm of one");
+        Some(swarm)
+    }
+
+    /// Runs the stack of `file` until its launcher has said `last`. Returns what it said.
+    fn run(&self, file: &Path, words: &[&str], last: &str) -> String {
+        let mut command = Command::new(pausebed());
+        command.args(["compose", "--swarm"]).args(words).arg(file);
+        let output = command.output().expect("the program is built");
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("stack.yaml");
+        std::fs::write(&path, output.stdout).expect("a file");
+        let path = path.to_string_lossy();
+        let deployed = docker(&["stack", "deploy", "--compose-file", &path, "pausebed-test"]);
+        let mut said = String::new();
+        let ended = deployed.is_ok()
+            && eventually(240.0, || {
+                pause(2.0);
+                said = docker(&["service", "logs", "--raw", "pausebed-test_launcher"])
+                    .unwrap_or_default();
+                said.contains(last)
+            });
+        let removed = docker(&["stack", "rm", "pausebed-test"]);
+        assert!(ended && removed.is_ok(), "{deployed:?} {removed:?}\n{said}");
+        said
+    }
+}
+
+impl Drop for Swarm {
+    fn drop(&mut self) {
+        let left = docker(&["swarm", "leave", "--force"]);
+        // The engine removes tasks and networks of a swarm asynchronously.
+        let gone = eventually(60.0, || {
+            // The network stays while a task uses it.
+            let _ = docker(&["network", "rm", "docker_gwbridge"]);
+            census() == self.census
+        });
+        let is_clean = left.is_ok() && gone;
+        assert!(is_clean || std::thread::panicking(), "{left:?} {:?}", census());
+    }
+}
+
 #[test]
 #[ignore = "slow: run with ./test.sh --slow"]
 fn one_node_of_a_swarm_runs_the_stack_to_a_verdict() {
@@ -149,44 +212,24 @@ fn one_node_of_a_swarm_runs_the_stack_to_a_verdict() {
         return;
     }
     let _alone = alone_at_engine();
-    let inactive = docker(&["info", "--format", "{{.Swarm.LocalNodeState}}"]);
-    if inactive.as_deref() != Ok("inactive") {
-        skip::because!("this engine is part of a swarm: {inactive:?}");
+    let Some(swarm) = Swarm::start() else { return };
+    let file = in_repository("topo/scenarios/pfister/eight-ib-cca.toml");
+    let said = swarm.run(&file, &["--set", "run.dilate=2000"], "6 of 6 expectations");
+    assert!(said.contains("PASS") || said.contains("INCONCLUSIVE"), "{said}");
+}
+
+#[test]
+#[ignore = "slow: run with ./test.sh --slow"]
+fn an_exact_run_in_a_swarm_equals_its_twin() {
+    if !is_there() {
         return;
     }
-    let before = census();
+    let _alone = alone_at_engine();
+    let Some(swarm) = Swarm::start() else { return };
     let folder = tempfile::tempdir().expect("a folder");
-    let stack = folder.path().join("stack.yaml");
+    let out = folder.path().to_string_lossy();
     let file = in_repository("topo/scenarios/pfister/eight-ib-cca.toml");
-    let mut command = Command::new(pausebed());
-    command.args(["compose", "--swarm", "--set", "run.dilate=2000"]).arg(file);
-    let output = command.output().expect("the program is built");
-    std::fs::write(&stack, output.stdout).expect("a file");
-    let bridge = ["network", "create", "--driver", "bridge", "--subnet", "198.19.251.0/24"];
-    let bridge = [&bridge[..], &["--opt", "com.docker.network.bridge.enable_icc=false"]].concat();
-    docker(&[&bridge[..], &["docker_gwbridge"]].concat()).expect("a bridge");
-    let pool = ["--default-addr-pool", "198.19.252.0/22", "--default-addr-pool-mask-length", "24"];
-    let init = ["swarm", "init", "--advertise-addr", "127.0.0.1"];
-    docker(&[&init[..], &pool].concat()).expect("a swarm of one");
-    let stack = stack.to_string_lossy();
-    let deployed = docker(&["stack", "deploy", "--compose-file", &stack, "pausebed-test"]);
-    let mut said = String::new();
-    let ended = deployed.is_ok()
-        && eventually(240.0, || {
-            pause(2.0);
-            said =
-                docker(&["service", "logs", "--raw", "pausebed-test_launcher"]).unwrap_or_default();
-            said.contains("6 of 6 expectations")
-        });
-    let removed = docker(&["stack", "rm", "pausebed-test"]);
-    let left = docker(&["swarm", "leave", "--force"]);
-    // The engine removes tasks and networks of a swarm asynchronously.
-    let gone = eventually(60.0, || {
-        // The network stays while a task uses it.
-        let _ = docker(&["network", "rm", "docker_gwbridge"]);
-        census() == before
-    });
-    assert!(ended, "{deployed:?}\n{said}");
-    assert!(said.contains("PASS") || said.contains("INCONCLUSIVE"), "{said}");
-    assert!(removed.is_ok() && left.is_ok() && gone, "{removed:?} {left:?} {:?}", census());
+    let words = ["--set", "run.pace=exact", "--out", &out];
+    let said = swarm.run(&file, &words, "report ");
+    exact::assert_is_twin(&exact::twin(&file, &[]), folder.path(), &said);
 }

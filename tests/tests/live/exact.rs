@@ -32,8 +32,12 @@ pub(super) fn twin(file: &Path, words: &[&str]) -> Ended {
 
 /// Exit code and standard output of `pausebed compare A B --exact`.
 fn compared(a: &Ended, b: &Ended) -> (Option<i32>, String) {
+    compare(&a.out(), &b.out())
+}
+
+fn compare(a: &Path, b: &Path) -> (Option<i32>, String) {
     let mut compare = Command::new(pausebed());
-    compare.arg("compare").args([a.out(), b.out()]).arg("--exact");
+    compare.arg("compare").args([a, b]).arg("--exact");
     let output = compare.output().expect("the program is built");
     (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
 }
@@ -49,6 +53,12 @@ pub(super) fn assert_equals(twin: &Ended, file: &Path, words: &[&str]) -> Ended 
     assert_eq!(exact.json()["fidelity"]["ok"], true);
     assert_eq!(exact.leftovers, [""; 0].map(PathBuf::from), "a scratch folder is left");
     exact
+}
+
+/// The run directory in `folder` must be that of `twin`.
+pub(super) fn assert_is_twin(twin: &Ended, folder: &Path, talk: &str) {
+    let (code, text) = compare(&twin.out(), folder);
+    assert_eq!(code, Some(0), "{text}{talk}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::files::load_one;
 use crate::completion;
 use crate::exit::{Exit, Failure, Outcome};
-use launch::compose::file::{ContainerLab, Launcher, render, service_names};
+use launch::compose::file::{ContainerLab, Launcher, OutFolder, render, service_names};
 use launch::compose::monitoring::{self, Monitoring};
 use launch::compose::service::{Engine, Labels};
 use launch::compose::{image, secrets, subnet};
@@ -26,6 +26,10 @@ pub(super) struct Options {
     /// Override a key of the file, as in run.placement="device"; can be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE", add = completion::keys())]
     sets: Vec<String>,
+    /// Have the launcher write the run directory into DIR, which is made here. In a swarm the machine of the launcher
+    /// must have it, too.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
     /// The image of all services, instead of that of this version.
     #[arg(long, value_name = "NAME")]
     image: Option<String>,
@@ -39,6 +43,14 @@ pub(super) struct Options {
 }
 
 impl Options {
+    fn out(&self) -> Result<Option<OutFolder>, Failure> {
+        let Some(folder) = &self.out else { return Ok(None) };
+        std::fs::create_dir_all(folder).map_err(Failure::bad_file(folder))?;
+        let absolute = std::path::absolute(folder).map_err(Failure::bad_file(folder))?;
+        let owner = (geteuid().as_raw(), getegid().as_raw());
+        Ok(Some(OutFolder { path: absolute.to_string_lossy().into_owned(), owner }))
+    }
+
     fn monitoring(&self) -> Result<Option<Monitoring>, Failure> {
         let Some(folder) = &self.with_board else { return Ok(None) };
         let image = self.prometheus_image.clone().unwrap_or_else(monitoring::image);
@@ -57,7 +69,8 @@ pub(super) fn run(options: &Options) -> Outcome {
     let lab = render::render(&scenario);
     let image = options.image.clone().unwrap_or_else(image);
     let arguments = options.sets.iter().flat_map(|set| ["--set".to_owned(), set.clone()]).collect();
-    let launcher = Launcher::Service { file: file.to_string_lossy().into_owned(), arguments };
+    let file = file.to_string_lossy().into_owned();
+    let launcher = Launcher::Service { file, arguments, out: options.out()? };
     let wiring = &lab.fabric.wiring;
     let hosting = Hosting::elsewhere(wiring, scenario.run.placement);
     let lab = ContainerLab {

@@ -16,6 +16,8 @@ pub(super) const PORT: u16 = 4700;
 const MTU: usize = 9000;
 /// The name of the launcher's service, in a file that has one.
 const LAUNCHER: &str = "launcher";
+/// Where a launcher's container has the folder for run directories.
+const OUT: &str = "/out";
 /// Service names that no device can have.
 const RESERVED: [&str; 3] = [LAUNCHER, monitoring::PROMETHEUS, monitoring::GRAFANA];
 
@@ -30,7 +32,18 @@ pub enum Launcher {
         file: String,
         /// `--set …` and the like.
         arguments: Vec<String>,
+        /// Where it writes run directories, if wanted.
+        out: Option<OutFolder>,
     },
+}
+
+/// A folder for run directories, on the machine of the launcher.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutFolder {
+    /// Its path for the engine.
+    pub path: String,
+    /// The user and the group that write there.
+    pub owner: (u32, u32),
 }
 
 /// A lab of containers.
@@ -66,8 +79,9 @@ pub fn render(
         Engine::Swarm => ("docker stack", "docker stack deploy -c THIS NAME", "overlay"),
     };
     let mut services = Map::new();
-    if let Launcher::Service { file, arguments } = lab.launcher {
-        services.insert(LAUNCHER.to_owned(), lab.launcher(engine, file, arguments));
+    if let Launcher::Service { file, arguments, out } = lab.launcher {
+        let launcher = lab.launcher(engine, file, arguments, out.as_ref());
+        services.insert(LAUNCHER.to_owned(), launcher);
     }
     for (process, name) in service_names(wiring, hosting).into_iter().enumerate() {
         let daemon = lab.daemon(engine, process, hosting.kinds[process], &name);
@@ -109,10 +123,17 @@ pub fn service_names(wiring: &Wiring, hosting: &Hosting) -> Vec<String> {
 }
 
 impl ContainerLab<'_> {
-    fn launcher(&self, engine: Engine, file: &str, arguments: &[String]) -> Value {
-        let words = ["run", "/scenario.toml", "--backend", "remote", "--no-report"];
-        let words = words.map(str::to_owned).into_iter().chain(arguments.iter().cloned());
-        let words: Vec<String> = words.collect();
+    fn launcher(
+        &self,
+        engine: Engine,
+        file: &str,
+        arguments: &[String],
+        out: Option<&OutFolder>,
+    ) -> Value {
+        let run = ["run", "/scenario.toml", "--backend", "remote"];
+        let result: &[&str] = if out.is_some() { &["--out", OUT] } else { &["--no-report"] };
+        let words = run.iter().chain(result).map(|word| (*word).to_owned());
+        let words: Vec<String> = words.chain(arguments.iter().cloned()).collect();
         let mut service = self.labels.service(engine, self.image, &words);
         let listen = format!("0.0.0.0:{PORT}");
         service["environment"] =
@@ -124,6 +145,10 @@ impl ContainerLab<'_> {
             Engine::Swarm => {
                 service["configs"] = json!([{ "source": "scenario", "target": "/scenario.toml" }]);
             }
+        }
+        if let Some(OutFolder { path, owner: (user, group) }) = out {
+            service["user"] = json!(format!("{user}:{group}"));
+            volumes.push(json!({ "type": "bind", "source": literal(path), "target": OUT }));
         }
         service["volumes"] = volumes.into();
         service

@@ -34,6 +34,7 @@ fn service() -> Launcher {
     Launcher::Service {
         file: "/labs/a $.toml".to_owned(),
         arguments: vec!["--seed".to_owned(), "3".to_owned()],
+        out: None,
     }
 }
 
@@ -88,6 +89,24 @@ fn a_file_that_stands_alone_has_its_launcher_and_reads_the_scenario_where_it_is(
     }
     let volumes = swarm["services"]["launcher"]["volumes"].as_array().expect("a list");
     assert_eq!(volumes.len(), 1, "the scenario is no volume");
+}
+
+#[test]
+fn a_folder_for_run_directories_is_mounted_for_its_owner() {
+    let out = OutFolder { path: "/runs $".to_owned(), owner: (1000, 100) };
+    let Launcher::Service { file, arguments, .. } = service() else { panic!("a service") };
+    let launcher = Launcher::Service { file, arguments, out: Some(out) };
+    for (engine, place) in [(Engine::Compose, 2), (Engine::Swarm, 1)] {
+        let file = parse(&text(&["h0", "s0"], engine, &launcher, "a lab"));
+        let launcher = &file["services"]["launcher"];
+        assert_eq!(
+            (&launcher["command"][4], &launcher["user"]),
+            (&json!("--out"), &json!("1000:100"))
+        );
+        let mount =
+            json!({ "type": "bind", "source": "/runs $$", "target": launcher["command"][5] });
+        assert_eq!(launcher["volumes"][place], mount);
+    }
 }
 
 #[test]
