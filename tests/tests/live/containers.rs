@@ -214,7 +214,7 @@ fn one_node_of_a_swarm_runs_the_stack_to_a_verdict() {
     let _alone = alone_at_engine();
     let Some(swarm) = Swarm::start() else { return };
     let file = in_repository("topo/scenarios/pfister/eight-ib-cca.toml");
-    let said = swarm.run(&file, &["--set", "run.dilate=2000"], "6 of 6 expectations");
+    let said = swarm.run(&file, &["--set", "run.dilate=2000"], " of 6 expectations");
     assert!(said.contains("PASS") || said.contains("INCONCLUSIVE"), "{said}");
 }
 
