@@ -14,9 +14,6 @@ use std::path::PathBuf;
 /// The largest datagram UDP carries, and so the size of a receive buffer.
 pub const DATAGRAM_LIMIT: usize = 65_507;
 
-/// Parts of all datagrams that [`DatagramSocket::send_parts`] sends in one call.
-pub const PARTS_MAX: usize = 256;
-
 /// A received datagram.
 #[derive(Clone, Copy, Debug)]
 pub struct Received<'a> {
@@ -105,22 +102,7 @@ impl DatagramSocket {
     /// Why the first could not be sent. A later one that fails only ends the count.
     pub fn send<'a>(&self, batch: impl Iterator<Item = (&'a Peer, &'a [u8])>) -> io::Result<usize> {
         let batch = batch.map(|(peer, octets)| (Some(&peer.0), [octets]));
-        socket_calls::send::<BATCH, _>(&self.socket, batch)
-    }
-
-    /// The same for datagrams in parts: as many as have [`PARTS_MAX`] parts together.
-    ///
-    /// # Errors
-    /// Those of [`Self::send`].
-    ///
-    /// # Panics
-    /// If the first has more parts than that.
-    pub fn send_parts<'a, P: Iterator<Item = &'a [u8]>>(
-        &self,
-        batch: impl Iterator<Item = (&'a Peer, P)>,
-    ) -> io::Result<usize> {
-        let batch = batch.map(|(peer, parts)| (Some(&peer.0), parts));
-        socket_calls::send::<PARTS_MAX, _>(&self.socket, batch)
+        socket_calls::send(&self.socket, batch)
     }
 
     /// Receives up to [`BATCH`] datagrams that wait in the socket. Returns how many there were.

@@ -1,13 +1,10 @@
 //! The sending end of socket cables: bundles frames for each process and sends the bundles.
 
-mod datagram;
-
 use super::FrameTally;
 use super::datagram::{BATCH, DatagramSocket, Peer};
 use super::lines::Outgoing;
 use super::packet_socket::has_no_room;
 use super::shim::{SendingEnd, Shim};
-use datagram::Datagram;
 use proto::frame::Frame;
 use proto::units::Instant;
 use serde::{Deserialize, Serialize};
@@ -61,6 +58,13 @@ pub struct SendCounts {
 }
 
 #[derive(Debug)]
+struct Datagram {
+    octets: Vec<u8>,
+    frames: u64,
+    tries: u8,
+}
+
+#[derive(Debug)]
 struct Bundle {
     peer: Peer,
     open: Datagram,
@@ -86,7 +90,7 @@ pub(crate) struct Outbox {
     lines: Vec<LineState>,
     /// Processes with datagrams to send.
     active: Vec<usize>,
-    spare: Vec<Datagram>,
+    spare: Vec<Vec<u8>>,
     /// What was sent so far.
     pub counts: SendCounts,
 }
@@ -94,8 +98,8 @@ pub(crate) struct Outbox {
 impl Outbox {
     /// An empty outbox for `lines` lines of the run `epoch`, with the address of each process.
     pub fn new(epoch: u32, datagram_max: usize, peers: Vec<Peer>, lines: usize) -> Outbox {
-        let bundle =
-            |peer| Bundle { peer, open: Datagram::default(), sealed: VecDeque::new(), full: false };
+        let empty = || Datagram { octets: Vec::new(), frames: 0, tries: 0 };
+        let bundle = |peer| Bundle { peer, open: empty(), sealed: VecDeque::new(), full: false };
         Outbox {
             epoch,
             datagram_max,
@@ -111,7 +115,8 @@ impl Outbox {
     pub fn forget(&mut self, process: usize, lines: impl Iterator<Item = usize>) -> FrameTally {
         let bundle = &mut self.bundles[process];
         bundle.sealed.clear();
-        bundle.open.clear();
+        bundle.open.octets.clear();
+        bundle.open.frames = 0;
         self.active.retain(|other| *other != process);
         let taken = lines.map(|line| std::mem::take(&mut self.lines[line]).sent);
         taken.fold(FrameTally::default(), FrameTally::plus)
@@ -122,7 +127,7 @@ impl Outbox {
         self.bundles[process].peer = peer;
     }
 
-    /// Puts `frame` into the next datagram for `process`.
+    /// Puts a copy of `frame` into the next datagram for `process`.
     pub fn put(&mut self, line: &Outgoing, process: usize, frame: &Frame, stamp: Instant) {
         let state = &mut self.lines[line.index()];
         let shim = line.shim(frame, self.epoch, state.next_sequence, stamp);
@@ -134,14 +139,16 @@ impl Outbox {
             return;
         }
         let bundle = &self.bundles[process];
-        if bundle.open.len() + record > self.datagram_max {
+        if bundle.open.octets.len() + record > self.datagram_max {
             self.seal(process);
         }
         let bundle = &mut self.bundles[process];
         if bundle.open.frames == 0 && bundle.sealed.is_empty() {
             self.active.push(process);
         }
-        bundle.open.add(&shim, frame);
+        bundle.open.octets.extend_from_slice(&shim.emit());
+        frame.append_to(&mut bundle.open.octets);
+        bundle.open.frames += 1;
     }
 
     /// Closes the open datagram for `process`, if it has any frames.
@@ -150,7 +157,8 @@ impl Outbox {
         if bundle.open.frames == 0 {
             return;
         }
-        let fresh = self.spare.pop().unwrap_or_default();
+        let octets = self.spare.pop().unwrap_or_default();
+        let fresh = Datagram { octets, frames: 0, tries: 0 };
         let sealed = std::mem::replace(&mut bundle.open, fresh);
         if bundle.sealed.len() < BACKLOG_MAX {
             bundle.sealed.push_back(sealed);
@@ -166,7 +174,7 @@ impl Outbox {
             self.seal(self.active[index]);
         }
         while let Some(first) = self.first_ready() {
-            match socket.send_parts(self.ready()) {
+            match socket.send(self.ready()) {
                 Ok(sent) => self.remove_sent(sent),
                 Err(error) => self.fail(first, &error),
             }
@@ -197,10 +205,10 @@ impl Outbox {
     }
 
     /// The datagrams that may be sent now, by process, and each process's in order.
-    fn ready(&self) -> impl Iterator<Item = (&Peer, impl Iterator<Item = &[u8]>)> {
+    fn ready(&self) -> impl Iterator<Item = (&Peer, &[u8])> {
         let open = self.active.iter().map(|process| &self.bundles[*process]);
         open.filter(|bundle| !bundle.full).flat_map(|bundle| {
-            bundle.sealed.iter().map(|datagram| (&bundle.peer, datagram.parts()))
+            bundle.sealed.iter().map(|datagram| (&bundle.peer, datagram.octets.as_slice()))
         })
     }
 
@@ -242,11 +250,12 @@ impl Outbox {
         }
     }
 
-    fn recycle(&mut self, mut datagram: Datagram) {
+    fn recycle(&mut self, datagram: Datagram) {
         const SPARE_MAX: usize = 64;
         if self.spare.len() < SPARE_MAX {
-            datagram.clear();
-            self.spare.push(datagram);
+            let mut octets = datagram.octets;
+            octets.clear();
+            self.spare.push(octets);
         }
     }
 }

@@ -270,10 +270,7 @@ impl PacketSocket {
     /// The same through the socket, without the ring.
     fn send_direct<'a>(&self, batch: impl Iterator<Item = OutgoingFrame<'a>>) -> io::Result<usize> {
         let parts = |frame: OutgoingFrame<'a>| [&VirtioHeader::FINISHED, frame.head, frame.octets];
-        socket_calls::send::<{ 3 * BATCH }, _>(
-            &self.socket,
-            batch.map(|frame| (None, parts(frame))),
-        )
+        socket_calls::send(&self.socket, batch.map(|frame| (None, parts(frame))))
     }
 
     /// Receives up to [`BATCH`] frames that wait in the socket. Returns how many there were. A frame that needs

@@ -89,7 +89,7 @@ impl PeerSocket {
     /// Why the first could not be sent. A later one that fails only ends the count.
     pub fn send<'a>(&self, batch: impl Iterator<Item = OutgoingFrame<'a>>) -> io::Result<usize> {
         let datagram = |frame: OutgoingFrame<'a>| (Some(&self.peer), [frame.head, frame.octets]);
-        socket_calls::send::<{ 2 * BATCH }, _>(&self.socket, batch.map(datagram))
+        socket_calls::send(&self.socket, batch.map(datagram))
     }
 
     /// Receives up to [`BATCH`] datagrams that wait in the socket. Returns how many there were.

@@ -34,41 +34,27 @@ impl Buffers {
     }
 }
 
-/// Sends the first messages of `batch` in one call, [`BATCH`] at most, and as many as have `PARTS` parts together: the
-/// receiver's address, if the socket needs one, and the parts of the message. Returns how many were sent.
+/// Sends the first [`BATCH`] messages of `batch` in one call: the receiver's address, if the socket needs one,
+/// and the parts of the message. Returns how many were sent.
 ///
 /// # Errors
 /// Why the first could not be sent. A later one that fails only ends the count.
-///
-/// # Panics
-/// If the first has more than `PARTS` parts.
-pub(super) fn send<'a, const PARTS: usize, P: IntoIterator<Item = &'a [u8]>>(
+pub(super) fn send<'a, const PARTS: usize>(
     socket: &Socket,
-    batch: impl Iterator<Item = (Option<&'a SockAddr>, P)>,
+    batch: impl Iterator<Item = (Option<&'a SockAddr>, [&'a [u8]; PARTS])>,
 ) -> io::Result<usize> {
-    let mut vectors = [NO_VECTOR; PARTS];
+    let mut vectors = [[NO_VECTOR; PARTS]; BATCH];
     // SAFETY: `mmsghdr` is plain data; all zeros means no name, no vector, no control data.
     // Test: a_datagram_arrives_with_its_sender.
     let mut headers: [libc::mmsghdr; BATCH] = unsafe { std::mem::zeroed() };
-    let (mut count, mut rest) = (0, &mut vectors[..]);
-    for ((to, parts), header) in batch.zip(&mut headers) {
-        let mut used = 0;
-        let is_whole = parts.into_iter().all(|part| {
-            let slot = rest.get_mut(used).map(|vector| {
-                *vector =
-                    libc::iovec { iov_base: part.as_ptr().cast_mut().cast(), iov_len: part.len() };
-            });
-            used += 1;
-            slot.is_some()
+    let mut count = 0;
+    for (((to, parts), vectors), header) in batch.zip(&mut vectors).zip(&mut headers) {
+        *vectors = parts.map(|part| libc::iovec {
+            iov_base: part.as_ptr().cast_mut().cast(),
+            iov_len: part.len(),
         });
-        assert!(is_whole || count > 0, "a message has at most {PARTS} parts");
-        if !is_whole {
-            break;
-        }
-        let (own, others) = std::mem::take(&mut rest).split_at_mut(used);
-        rest = others;
-        header.msg_hdr.msg_iov = own.as_mut_ptr();
-        header.msg_hdr.msg_iovlen = used as _;
+        header.msg_hdr.msg_iov = vectors.as_mut_ptr();
+        header.msg_hdr.msg_iovlen = PARTS as _;
         if let Some(to) = to {
             header.msg_hdr.msg_name = to.as_ptr().cast_mut().cast();
             header.msg_hdr.msg_namelen = to.len();

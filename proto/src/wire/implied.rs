@@ -37,24 +37,6 @@ impl Frame {
         }
     }
 
-    /// Appends the octets of the frame to `out`, but not those of the pattern: returns these, and their place in `out`.
-    /// `None` if they are appended, because they are fewer than `least`, or more than tables and a page are for, or because
-    /// a checksum is over them.
-    pub fn append_around(&self, out: &mut Vec<u8>, least: usize) -> Option<(usize, &'static [u8])> {
-        let payload = usize::from(self.implied);
-        let apart = pattern::part(PAYLOAD_KEPT, payload).filter(|_| payload >= least.max(1));
-        let length = self.octets_len();
-        let tail = apart.and_then(|_| Tail::of(self.kind, &self.octets, payload, length));
-        let (Some(apart), Some(tail)) = (apart, tail) else {
-            self.append_to(out);
-            return None;
-        };
-        out.extend_from_slice(&self.octets);
-        let place = out.len();
-        out.extend_from_slice(tail.octets());
-        Some((place, apart))
-    }
-
     /// All octets of the frame: its own, or made in `room`, whose contents they replace.
     pub fn whole<'a>(&'a self, room: &'a mut BytesMut) -> &'a [u8] {
         if self.implied == 0 {

@@ -1,15 +1,11 @@
 //! Receivers that are full, closed, or too small.
 
 use super::*;
-use crate::cable::datagram::DATAGRAM_LIMIT;
 use crate::cable::lines::Destination;
 use crate::cable::unix;
 use bytes::BytesMut;
 use proto::frame::FrameKind;
-use proto::ids::{Psn, QueuePairNumber};
 use proto::units::Duration;
-use proto::wire::implied::PAYLOAD_KEPT;
-use proto::wire::infiniband::{Bth, Opcode, PacketBuilder};
 
 const LINE: Outgoing = Outgoing {
     link: 0,
@@ -39,42 +35,6 @@ fn sequences(socket: &mut DatagramSocket) -> Vec<u32> {
     }) > 0
     {}
     seen
-}
-
-/// A data packet of InfiniBand, most of whose payload is implied.
-fn packet(payload: usize) -> Frame {
-    let bth = Bth::new(Opcode::RC_SEND_ONLY, QueuePairNumber::truncate(5), Psn::default());
-    let mut octets = BytesMut::new();
-    let builder = PacketBuilder::new(bth);
-    builder.emit_headers(&mut octets, payload, PAYLOAD_KEPT).expect("short enough");
-    octets.resize(octets.len() + PAYLOAD_KEPT, 7);
-    Frame::with_implied(FrameKind::Infiniband, octets, (payload - PAYLOAD_KEPT) as u16)
-}
-
-#[test]
-fn payloads_that_are_not_copied_arrive_between_their_headers_and_checks() {
-    let directory = tempfile::tempdir().expect("a directory");
-    let (ours, mut theirs, mut outbox) = pair(directory.path());
-    outbox.datagram_max = DATAGRAM_LIMIT;
-    let payloads = [64, 2048, 30, 535, 536, 537, 4096].into_iter().cycle();
-    let frames: Vec<Frame> = payloads.map(packet).take(400).collect();
-    frames.iter().for_each(|frame| outbox.put(&LINE, 1, frame, Instant::ZERO));
-    let (mut due, mut room) = (frames.iter(), BytesMut::new());
-    let mut datagrams = 0;
-    while due.len() > 0 {
-        outbox.flush(&ours);
-        datagrams += theirs.receive(|datagram| {
-            let mut rest = datagram.octets;
-            while !rest.is_empty() {
-                let shim = Shim::parse(rest).expect("our own shim");
-                let (frame, next) = rest[Shim::LENGTH..].split_at(shim.length as usize);
-                assert_eq!(frame, due.next().expect("no more than were sent").whole(&mut room));
-                rest = next;
-            }
-        });
-    }
-    assert_eq!(outbox.counts.datagrams, datagrams as u64);
-    assert!((8..30).contains(&datagrams), "{datagrams} for half a megabyte");
 }
 
 #[test]

@@ -154,14 +154,6 @@ fn assert_same(implied: &Frame, whole: &Frame, types: &ProjectTypes) {
     let mut appended = b"before".to_vec();
     implied.append_to(&mut appended);
     assert_eq!((&appended[..6], &appended[6..]), (&b"before"[..], octets));
-    for least in [0, 1, usize::MAX] {
-        let mut around = b"before".to_vec();
-        if let Some((place, apart)) = implied.append_around(&mut around, least) {
-            assert_eq!((apart.len(), least < usize::MAX), (usize::from(implied.implied), true));
-            around.splice(place..place, apart.iter().copied());
-        }
-        assert_eq!((&around[..6], &around[6..]), (&b"before"[..], octets));
-    }
     let mut made = implied.clone();
     made.materialise();
     assert_eq!(&made, whole);

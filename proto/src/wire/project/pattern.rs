@@ -21,12 +21,6 @@ pub(crate) const fn octet(at: usize) -> u8 {
     (at as u8).wrapping_mul(7) ^ 0xa5
 }
 
-/// `length` octets of the pattern from octet `begin` of the payload on, if they are few enough for a page.
-pub fn part(begin: usize, length: usize) -> Option<&'static [u8]> {
-    let place = begin % PERIOD;
-    PAGE.get(place..place + length)
-}
-
 /// Appends `length` octets of the pattern to `octets`, which begin at octet `begin` of the payload.
 pub fn append(octets: &mut impl BufMut, begin: usize, length: usize) {
     let (mut at, end) = (begin, begin + length);
@@ -52,8 +46,6 @@ mod tests {
             let mut part = b"before".to_vec();
             append(&mut part, begin, length);
             assert_eq!(part[6..], whole[begin..begin + length], "{length} from {begin}");
-            let of_page = super::part(begin, length);
-            assert_eq!(of_page, (begin % PERIOD + length <= PAGE.len()).then_some(&part[6..]));
         }
     }
 }
