@@ -349,6 +349,14 @@ fn half(lab: Lab) -> (Mesh, Lines, Sockets) {
     (Mesh::new(own, bare, session, &lines, &wiring).expect("a mesh"), lines, other)
 }
 
+/// The mesh of process 0 and its address, and the socket of process 1, which the test plays.
+fn played(lab: Lab) -> (Mesh, Lines, DatagramSocket, Peer) {
+    let victim = lab.peers[0][0].clone();
+    let (mesh, lines, tester) = half(lab);
+    let Sockets::Datagrams(tester) = tester else { panic!("a socket") };
+    (mesh, lines, tester, victim)
+}
+
 /// A pledge that nothing the neighbour sends can break.
 const fn until(ps: u64) -> Pledge {
     Pledge { until: Instant::from_ps(ps), idle: Instant::from_ps(ps) }
@@ -367,10 +375,7 @@ const PROMISE: Promise = Promise {
 
 #[test]
 fn each_datagram_that_is_refused_has_its_own_reason() {
-    let lab = Lab::udp();
-    let victim = lab.peers[0][0].clone();
-    let (mut mesh, lines, tester) = half(lab);
-    let Sockets::Datagrams(tester) = tester else { panic!("a socket") };
+    let (mut mesh, lines, tester, victim) = played(Lab::udp());
     let stranger = udp::open(LOOPBACK).expect("loopback is there");
     let good = PROMISE.emit().to_vec();
     let with = |at: usize, octet: u8| {
@@ -407,10 +412,7 @@ fn each_datagram_that_is_refused_has_its_own_reason() {
 #[test]
 fn a_datagram_that_does_not_fit_the_buffer_is_refused_as_a_whole() {
     let directory = tempfile::tempdir().expect("a directory");
-    let lab = Lab::unix(directory.path());
-    let victim = lab.peers[0][0].clone();
-    let (mut mesh, lines, tester) = half(lab);
-    let Sockets::Datagrams(tester) = tester else { panic!("a socket") };
+    let (mut mesh, lines, tester, victim) = played(Lab::unix(directory.path()));
     let long = [&PROMISE.emit()[..], &[0; 65_507]].concat();
     assert_eq!(tester.send(std::iter::once((&victim, &long[..]))).expect("room"), 1);
     mesh.receive(&lines, |_, _, _| {}).expect("nothing is broken");
@@ -451,10 +453,7 @@ fn frames_that_nothing_has_announced_are_counted_and_not_delivered() {
 #[test]
 fn promises_answers_and_failures_of_a_mesh_are_counted() {
     let directory = tempfile::tempdir().expect("a directory");
-    let lab = Lab::unix(directory.path());
-    let victim = lab.peers[0][0].clone();
-    let (mut mesh, lines, tester) = half(lab);
-    let Sockets::Datagrams(tester) = tester else { panic!("a socket") };
+    let (mut mesh, lines, tester, victim) = played(Lab::unix(directory.path()));
     let flush = |mesh: &mut Mesh, windows: u64| {
         let at = Instant::ZERO + mesh.window() * windows;
         mesh.flush(at, at).expect("no fault");
@@ -480,10 +479,7 @@ fn promises_answers_and_failures_of_a_mesh_are_counted() {
 /// A peer whose process gets no time costs no more than some datagrams, and gets a pledge as soon as it answers.
 #[test]
 fn a_peer_that_answers_nothing_is_sent_few_promises() {
-    let lab = Lab::udp();
-    let victim = lab.peers[0][0].clone();
-    let (mut mesh, lines, tester) = half(lab);
-    let Sockets::Datagrams(tester) = tester else { panic!("a socket") };
+    let (mut mesh, lines, tester, victim) = played(Lab::udp());
     let flush = |mesh: &mut Mesh, windows: u64| {
         let at = Instant::ZERO + mesh.window() * windows;
         mesh.flush(at, at).expect("no fault");
@@ -501,10 +497,7 @@ fn a_peer_that_answers_nothing_is_sent_few_promises() {
 /// Nothing happens in this process for a long time, and its peer runs: it acknowledges what it gets.
 #[test]
 fn a_process_with_nothing_to_send_acknowledges() {
-    let lab = Lab::udp();
-    let victim = lab.peers[0][0].clone();
-    let (mut mesh, lines, tester) = half(lab);
-    let Sockets::Datagrams(tester) = tester else { panic!("a socket") };
+    let (mut mesh, lines, tester, victim) = played(Lab::udp());
     mesh.flush(Instant::ZERO, Instant::NEVER).expect("no fault");
     for number in 0..600 {
         let pledge = until(500_000 + number);
