@@ -30,6 +30,8 @@ mod path;
 mod ratios;
 #[path = "live/ring.rs"]
 mod ring;
+#[path = "live/stalls.rs"]
+mod stalls;
 #[path = "live/watched.rs"]
 mod watched;
 

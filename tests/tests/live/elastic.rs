@@ -2,10 +2,12 @@
 //! conclusive; and no run under random load passes with measures that are out of band.
 //!
 //! Each campaign has a ledger ([`pausebed_tests::ledger`]): run `./test.sh --slow elastic` again to go on. A line names the load and
-//! the run, then verdict, wall seconds, lateness, and the pieces of the clock.
+//! the run, then verdict, wall seconds, lateness, the pieces of the clock, and stalls of the host. The directory of a run that is
+//! inconclusive beside other work is kept: its fidelity.csv shows when departures were late.
 
 use super::laboratory::{Busy, Ended, Running, alone, in_repository, pause, pausebed};
 use super::ratios::expected_ratios;
+use super::stalls::Stalls;
 use emulation::clock::monotonic_ns;
 use emulation::timer;
 use nix::sys::signal::{Signal, kill, killpg};
@@ -88,6 +90,18 @@ fn described(ended: &Ended) -> String {
         },
         reasons.collect::<Vec<_>>().join("; ")
     )
+}
+
+/// A run beside a load, described; see the first lines of this file.
+fn watched(load: &str, file: &Path, seed: u64) -> String {
+    let _load = Load::start(load);
+    let stalls = Stalls::watch();
+    let ended = as_ordinary_user(file, seed, &[]);
+    let line = format!("{}; {}", described(&ended), stalls.end());
+    match ended.verdict() {
+        "inconclusive" => format!("{line}; kept in {}", ended.keep().display()),
+        _ => line,
+    }
 }
 
 /// The wall seconds of a line of [`described`].
@@ -220,10 +234,7 @@ fn runs_beside_other_work_are_conclusive() {
             ledger.once(&format!("quiet, {what}"), || described(&as_ordinary_user(file, 1, &[])));
         for seed in 1..=seeds {
             let part = format!("{load}, {what} {seed}");
-            let line = ledger.once(&part, || {
-                let _load = Load::start(load);
-                described(&as_ordinary_user(file, seed, &[]))
-            });
+            let line = ledger.once(&part, || watched(load, file, seed));
             let is_slow = seconds(&line) > TIMES_QUIET_MAX * seconds(&quiet);
             if line.starts_with("inconclusive") || is_slow {
                 wrong.push(format!("{part}: {line}; quiet: {quiet}"));

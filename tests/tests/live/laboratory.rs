@@ -243,6 +243,11 @@ impl Ended {
         self.folder.path().join("out")
     }
 
+    /// Keeps the run directory; its path.
+    pub fn keep(self) -> PathBuf {
+        Rc::into_inner(self.folder).expect("the run has ended").keep().join("out")
+    }
+
     /// Contents of `run.json`; fails with the program's standard error if there is none.
     pub fn json(&self) -> &Value {
         match &self.run {
