@@ -2,12 +2,22 @@
 //!
 //! An idle core halts. On bare metal it wakes some 20 µs late. A virtual core returns to its host, which may
 //! give it to another guest, and a halted vCPU can take milliseconds to wake up. A thread with `SCHED_IDLE`
-//! that is always ready keeps the core and takes no time from any other thread.
+//! that wakes every 50 µs keeps the core: hosts poll for longer than that before they give a halted vCPU's core away.
+//!
+//! A thread that is always ready would keep it too, and would harm others although it has `SCHED_IDLE`. Where each session or
+//! container is a group of the scheduler (`sched_autogroup_enabled`, cgroups), that class counts inside its group only, and
+//! the group of such a thread is never idle: threads of other sessions waited up to 5.7 s, and a run beside busy loops
+//! stretched its clock 7 times instead of once or twice (Linux 6.18, docs/performance.md 3).
 
+use crate::clock::monotonic_ns;
+use crate::timer;
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+/// How long a thread sleeps.
+const NAP_NS: u64 = 50_000;
 
 /// Keeps cores awake with one `SCHED_IDLE` thread each, until it is dropped.
 #[derive(Debug)]
@@ -47,7 +57,7 @@ impl Drop for Awake {
     }
 }
 
-/// Spins on `core` until the end. Returns at once if it cannot get `SCHED_IDLE`: at an ordinary priority it
+/// Naps on `core` until the end. Returns at once if it cannot get `SCHED_IDLE`: at an ordinary priority it
 /// would take time from other threads.
 fn stay(core: usize, shared: &Shared) {
     let mut only = CpuSet::new();
@@ -55,9 +65,11 @@ fn stay(core: usize, shared: &Shared) {
     if pinned.is_err() || !become_idle() {
         return;
     }
+    // Refused only for a value out of range. The default slack would double the nap.
+    let _ = nix::sys::prctl::set_timerslack(1);
     shared.kept.fetch_add(1, Ordering::Relaxed);
     while !shared.over.load(Ordering::Relaxed) {
-        std::hint::spin_loop();
+        timer::wait(None, monotonic_ns() + NAP_NS);
     }
 }
 
