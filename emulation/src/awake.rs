@@ -6,8 +6,7 @@
 //!
 //! A thread that is always ready would keep it too, and would harm others although it has `SCHED_IDLE`. Where each session or
 //! container is a group of the scheduler (`sched_autogroup_enabled`, cgroups), that class counts inside its group only, and
-//! the group of such a thread is never idle: threads of other sessions waited up to 5.7 s, and a run beside busy loops
-//! stretched its clock 7 times instead of once or twice (Linux 6.18, docs/performance.md 3).
+//! the group of such a thread is never idle: threads of other sessions waited up to 5.7 s (Linux 6.18, docs/performance.md 3).
 
 use crate::clock::monotonic_ns;
 use crate::timer;
