@@ -16,10 +16,11 @@ use crate::transport::receive::ReceivedFrame;
 use crate::workload::{Workload, WorkloadAction};
 use managed::Managed;
 use proto::counters::{Balance, BinReading, DeviceReading, DropReason};
-use proto::device::{Control, Departure, Depth, Device, Instrumented, ManagementDatagram};
+use proto::device::{Control, Departure, Depth, Device, Instrumented, ManagementDatagram, Step};
 use proto::events::{DeviceEvent, EventLog};
 use proto::frame::{Frame, FrameHeaders, FrameKind, FramePool};
 use proto::ids::{Lid, PortNumber, VirtualLane};
+use proto::link::LinkConfig;
 use proto::link::credit::LinkState;
 use proto::link::port::{Arrival, LinkPort, Transmission};
 use proto::units::{BitRate, Bytes, Instant};
@@ -41,8 +42,8 @@ pub struct Nic {
     workload: Workload,
     link_packets: FramePool,
     events: EventLog,
-    /// The latest instant of any call.
-    now: Instant,
+    /// The latest step.
+    step: Step,
     /// A reading has posted arrivals, and `poll_transmit` has not run since then.
     has_unsent_arrivals: bool,
 }
@@ -72,7 +73,7 @@ impl Nic {
             adapter: ChannelAdapter::new(config, scheme),
             link_packets: FramePool::default(),
             events: EventLog::default(),
-            now: Instant::ZERO,
+            step: Step::default(),
             has_unsent_arrivals: false,
         })
     }
@@ -184,7 +185,7 @@ impl Nic {
 
     /// Posts the workload's messages up to `now`, so that a reading includes them.
     fn advance_to(&mut self, now: Instant) {
-        self.now = now;
+        self.step = Step::at(now);
         self.catch_up(now);
         self.has_unsent_arrivals = true;
     }
@@ -194,9 +195,9 @@ impl Nic {
     }
 
     /// [`Device::poll_transmit`] without a host.
-    fn poll_transmit_alone(&mut self, now: Instant) -> Option<Departure> {
+    fn poll_transmit_alone(&mut self) -> Option<Departure> {
         let (adapter, pool) = (&mut self.adapter, &mut self.link_packets);
-        match self.port.poll_transmit(adapter, pool, now, &mut self.events)? {
+        match self.port.poll_transmit(adapter, pool, self.step, &mut self.events)? {
             Transmission::Control(departure) => Some(departure),
             Transmission::Granted(grant) => Some(self.adapter.transmit(grant)),
         }
@@ -205,7 +206,7 @@ impl Nic {
 
 impl Device for Nic {
     fn handle_frame(&mut self, _: PortNumber, frame: Frame, arrived: Instant, now: Instant) {
-        self.now = now;
+        self.step = Step::late(arrived, now);
         if self.may_send_pause() {
             self.drain_rx_buffer(now);
         }
@@ -230,7 +231,7 @@ impl Device for Nic {
     }
 
     fn handle_timeout(&mut self, now: Instant) {
-        self.now = now;
+        self.step = Step::at(now);
         self.port.handle_timeout(now, &mut self.events);
         if self.may_send_pause() {
             self.drain_rx_buffer(now);
@@ -247,7 +248,7 @@ impl Device for Nic {
     }
 
     fn poll_transmit(&mut self, now: Instant) -> Option<Departure> {
-        self.now = now;
+        self.step = self.step.resume(now);
         if self.port.line_free_at() > now {
             return None;
         }
@@ -256,12 +257,10 @@ impl Device for Nic {
         let departure = match (&self.host, &self.managed) {
             (Some(_), _) => self.poll_transmit_with_host(now),
             (None, Some(_)) => self.poll_transmit_managed(now),
-            (None, None) => self.poll_transmit_alone(now),
+            (None, None) => self.poll_transmit_alone(),
         }?;
         self.port.note_sent(&departure.frame);
-        // A notification or timer that raises a rate may permit a frame since some instant in the past. The line counts from
-        // there, and pacing with it, but no frame leaves before the step that permits it.
-        Some(Departure { at: departure.at.max(now), ..departure })
+        Some(departure)
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
@@ -273,13 +272,14 @@ impl Device for Nic {
             next = next.min(through).min(self.storm.map_or(Instant::NEVER, |storm| storm.start));
         }
         let line_free = self.port.line_free_at();
-        let line_is_busy = line_free > self.now;
+        let now = self.step.now;
+        let line_is_busy = line_free > now;
         let managed = self.managed.as_ref();
         next = next.min(managed.map_or(Instant::NEVER, |it| it.poll_timeout()));
         let beside =
             host.is_some_and(|host| host.is_ready()) || managed.is_some_and(|it| it.is_ready());
         let news = self.adapter.has_news() || beside;
-        if line_is_busy && (self.port.control_is_due(self.now) || news) {
+        if line_is_busy && (self.port.control_is_due(now) || news) {
             next = next.min(line_free);
         }
         // Path records move queue pairs to other lanes than those of the workload.
@@ -292,7 +292,7 @@ impl Device for Nic {
                 let due = action.min(self.adapter.next_permission(lane));
                 next = next.min(due.max(line_free));
             } else if line_is_busy || self.has_unsent_arrivals {
-                next = next.min(line_free.max(self.now));
+                next = next.min(line_free.max(now));
             }
         }
         (next < Instant::NEVER).then_some(next)
@@ -304,6 +304,10 @@ impl Device for Nic {
 
     fn ports(&self) -> usize {
         1
+    }
+
+    fn link(&self, port: PortNumber) -> Option<&LinkConfig> {
+        (port.index() == 0).then_some(self.adapter.link())
     }
 }
 

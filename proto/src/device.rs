@@ -9,8 +9,9 @@
 //! * After each `handle_*` call the driver calls `poll_transmit` until it returns `None`, and then
 //!   `poll_timeout` for the next wake-up.
 //! * A [`Departure`] is final: its frame does not change any more. It names the instant at which its last
-//!   bit leaves, and the driver delivers it then. If that instant has passed, the driver delivers it at once
-//!   under its own stamp and counts it as late.
+//!   bit leaves, and the driver delivers it then. The frame starts not before the input that caused it
+//!   ([`Step::since`]). If the departure has passed all the same, because that input was late, the driver
+//!   delivers it at once under its own stamp and counts it as late.
 //!
 //! [`Device`] is that contract. [`Instrumented`] reads counters, [`Control`] changes a running device.
 
@@ -18,6 +19,7 @@ use crate::counters::{BinReading, DeviceReading};
 use crate::events::DeviceEvent;
 use crate::frame::Frame;
 use crate::ids::{Lid, PortNumber, QueuePairNumber};
+use crate::link::LinkConfig;
 use crate::units::{BitRate, Instant};
 use serde::{Deserialize, Serialize};
 
@@ -28,8 +30,37 @@ pub struct Departure {
     pub port: PortNumber,
     /// The frame.
     pub frame: Frame,
-    /// When its last bit leaves; not before the `now` of the call that returns the departure.
+    /// When its last bit leaves: its time on the line after [`Step::since`], or later.
     pub at: Instant,
+}
+
+/// The step of a device: the present time, and the input that it handles.
+///
+/// Everything that a device sends follows from its inputs in their order, so no frame starts before the latest one. A
+/// permission that a device gets now begins now; a line cannot have carried a frame in the past.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Step {
+    /// The present time.
+    pub now: Instant,
+    /// The instant of the input: `now`, or the earlier stamp of a frame that the driver handles late.
+    pub since: Instant,
+}
+
+impl Step {
+    /// A step at `now`: a timer, a change, or a frame that is handled in time.
+    pub fn at(now: Instant) -> Step {
+        Step { now, since: now }
+    }
+
+    /// A step at `now` that handles a frame which arrived at `arrived`.
+    pub fn late(arrived: Instant, now: Instant) -> Step {
+        Step { now, since: arrived.min(now) }
+    }
+
+    /// The step that a call at `now` belongs to: this one, or a new one.
+    pub fn resume(self, now: Instant) -> Step {
+        if self.now == now { self } else { Step::at(now) }
+    }
 }
 
 /// How much of a device's state a reading covers. A smaller depth costs less time.
@@ -65,6 +96,17 @@ pub trait Device: Instrumented + Control + Send {
 
     /// The number of ports.
     fn ports(&self) -> usize;
+
+    /// The configuration of the link at `port`, by which its cable checks what the port sends; `None` for a device
+    /// whose departures are not checked.
+    fn link(&self, _port: PortNumber) -> Option<&LinkConfig> {
+        None
+    }
+
+    /// Whether the device may send in a pause: its watchdog ignores pauses while a storm lasts.
+    fn ignores_pauses(&self) -> bool {
+        false
+    }
 }
 
 /// The counters of a device.

@@ -10,7 +10,7 @@ use notification_sender::{NotificationSender, SwitchNotification};
 use offers::{Offer, Offers};
 use proto::Technology;
 use proto::congestion::{CongestionPoint, Marking, Notification, QueueSample};
-use proto::device::Departure;
+use proto::device::{Departure, Step};
 use proto::events::{DeviceEvent, EventKind, EventLog};
 use proto::frame::{Frame, FrameClass, FramePool};
 use proto::ids::{PortNumber, VirtualLane};
@@ -36,8 +36,8 @@ pub struct Context<'a> {
     pub pool: &'a mut FramePool,
     /// Events of the switch.
     pub log: &'a mut EventLog,
-    /// The present time.
-    pub now: Instant,
+    /// The present step.
+    pub step: Step,
 }
 
 /// A frame whose last bit has not left yet.
@@ -205,7 +205,7 @@ impl Egress {
         let blocked = self.blocked_since(id.lane, context.port);
         let sample = self.sample(id, occupancy, context.port, blocked);
         let point = &mut self.lanes[id.lane.index()].point;
-        let marking = point.on_enqueue(&packet.headers, &sample, context.now);
+        let marking = point.on_enqueue(&packet.headers, &sample, context.step.now);
         let mut notification = self.apply(marking, &sample, id.lane, packet, context);
         let follows =
             |ahead: UnderWay| (ahead.queue.input, ahead.queue.lane) == (id.input, id.lane);
@@ -275,10 +275,10 @@ impl Egress {
         context: &mut Context<'_>,
     ) -> Option<Notification> {
         if !context.port.may_transmit(lane, packet.headers.size) {
-            sample.blocked_since = sample.blocked_since.or(Some(context.now));
+            sample.blocked_since = sample.blocked_since.or(Some(context.step.now));
         }
         let point = &mut self.lanes[lane.index()].point;
-        let marking = point.on_head(&packet.headers, &sample, context.now);
+        let marking = point.on_head(&packet.headers, &sample, context.step.now);
         self.apply(marking, &sample, lane, packet, context)
     }
 
@@ -329,13 +329,13 @@ impl Egress {
     ) -> Option<Departure> {
         let number = context.port.number();
         self.awaits_service = Instant::NEVER;
-        if context.port.line_free_at() > context.now {
+        if context.port.line_free_at() > context.step.now {
             // The end of a frame under way is a wake-up anyway.
             self.awaits_line = self.under_way.is_none()
                 && (!self.management.is_empty()
                     || !self.notifications.is_empty()
                     || queues.is_waiting(number)
-                    || context.port.control_is_due(context.now));
+                    || context.port.control_is_due(context.step.now));
             return None;
         }
         self.awaits_line = false;
@@ -348,8 +348,8 @@ impl Egress {
             open_at,
             is_deferred: false,
         };
-        let Context { port, pool, log, now } = context;
-        match port.poll_transmit(&mut offers, pool, *now, log) {
+        let Context { port, pool, log, step } = context;
+        match port.poll_transmit(&mut offers, pool, *step, log) {
             Some(Transmission::Control(departure)) => Some(departure),
             Some(Transmission::Granted(grant)) => self.transmit(grant, queues, context),
             None => {
@@ -395,14 +395,14 @@ impl Egress {
         let sample = self.sample(queue, occupancy, context.port, grant.held_since);
         let last = queue.input.index() * self.lanes.len() + queue.lane.index();
         let lane = &mut self.lanes[queue.lane.index()];
-        let marking = lane.point.on_dequeue(headers, &sample, context.now);
+        let marking = lane.point.on_dequeue(headers, &sample, context.step.now);
         let mark = marking::decide(marking, self.technology, headers);
         context.count(mark, &sample, queue.lane);
         marking::write(headers, queue.lane, &mut stored.frame);
         lane.last_departure = Some(grant.end);
         lane.stalled_before = grant.held_since;
         if grant.held_since.is_some() {
-            lane.last_stall = Some(context.now);
+            lane.last_stall = Some(context.step.now);
         }
         let waited = lane.last_stall.filter(|stall| *stall >= self.queue_departure[last]);
         self.queue_departure[last] = grant.end;
@@ -420,6 +420,6 @@ impl Context<'_> {
         self.port.counters_mut(lane).marks += 1;
         let kind = EventKind::Mark { flow, mark, queue: sample.queue, limit };
         let port: PortNumber = self.port.number();
-        self.log.push(DeviceEvent { at: self.now, port, tc: lane.get(), kind });
+        self.log.push(DeviceEvent { at: self.step.now, port, tc: lane.get(), kind });
     }
 }

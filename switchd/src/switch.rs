@@ -5,7 +5,7 @@
 //! watchdog's actions. [`management`] connects the agents of a managed fabric. [`settings`] are what an operator changes.
 //! This file implements the device traits.
 
-use crate::config::SwitchConfig;
+use crate::config::{StormAction, SwitchConfig};
 use crate::egress::{Context, Egress};
 use crate::memory::Memory;
 use crate::memory::queues::Queues;
@@ -18,10 +18,11 @@ use ::management::Management;
 use cn_domain_edge::CnDomainEdge;
 use packet::Packet;
 use proto::counters::{Balance, BinReading, DeviceReading, LaneReading, PortReading};
-use proto::device::{Control, Departure, Device, Instrumented, ManagementDatagram};
+use proto::device::{Control, Departure, Device, Instrumented, ManagementDatagram, Step};
 use proto::events::{DeviceEvent, EventLog};
 use proto::frame::{Frame, FramePool};
 use proto::ids::{Lid, PortNumber};
+use proto::link::LinkConfig;
 use proto::link::port::{Arrival, LinkPort};
 use proto::units::{BitRate, Instant};
 
@@ -73,6 +74,8 @@ pub struct Switch {
     /// The outputs of the multicast packet at hand, in a list that is used again.
     copies: Vec<PortNumber>,
     balance: Balance,
+    /// The latest step.
+    step: Step,
 }
 
 impl Switch {
@@ -103,6 +106,15 @@ impl Switch {
         }
     }
 
+    /// Marks the outputs dirty that wait for an input whose state has changed.
+    #[inline]
+    fn mark_coupled_dirty(&mut self, now: Instant) {
+        if self.queues.couples_outputs() {
+            (0..self.ports.len())
+                .for_each(|port| self.mark_dirty(PortNumber::from_index(port), now));
+        }
+    }
+
     /// Marks `port` clean: it sends no frame before its next wake-up.
     #[inline]
     fn mark_clean(&mut self, port: PortNumber) {
@@ -121,10 +133,12 @@ impl Switch {
         let index = number.index();
         self.finish(number, now);
         let (port, pool, log) = (&mut self.ports[index], &mut self.pool, &mut self.log);
-        let mut context = Context { port, pool, log, now };
+        let mut context = Context { port, pool, log, step: self.step };
         let sent = self.egress[index].poll_transmit(&mut self.queues, &mut context);
         if let Some(departure) = &sent {
             self.ports[index].note_sent(&departure.frame);
+            // An input that is being read is passed over, and other outputs may send what they offer behind it.
+            self.mark_coupled_dirty(now);
         }
         // After a flow-control frame the port stays dirty: the next poll finds what waits for the line.
         if sent.is_none() || self.egress[index].is_sending(now) {
@@ -148,6 +162,7 @@ impl Device for Switch {
         if index >= self.ports.len() {
             return;
         }
+        self.step = Step::late(arrived, now);
         self.finish(port, now);
         match self.ports[index].receive(&frame, arrived, now, &mut self.log) {
             Arrival::Control | Arrival::Lost(_) => {
@@ -166,6 +181,7 @@ impl Device for Switch {
     }
 
     fn handle_timeout(&mut self, now: Instant) {
+        self.step = Step::at(now);
         for index in 0..self.ports.len() {
             if self.due[index] <= now {
                 let number = PortNumber::from_index(index);
@@ -186,6 +202,7 @@ impl Device for Switch {
     }
 
     fn poll_transmit(&mut self, now: Instant) -> Option<Departure> {
+        self.step = self.step.resume(now);
         while let Some(port) = self.dirty.first_from(0) {
             let sent = self.poll_port(port, now);
             if sent.is_some() {
@@ -208,6 +225,14 @@ impl Device for Switch {
 
     fn ports(&self) -> usize {
         self.ports.len()
+    }
+
+    fn link(&self, port: PortNumber) -> Option<&LinkConfig> {
+        self.blueprint.ports.get(port.index()).map(|port| &port.link)
+    }
+
+    fn ignores_pauses(&self) -> bool {
+        self.blueprint.watchdog.as_ref().is_some_and(|it| it.action == StormAction::Forward)
     }
 }
 

@@ -3,7 +3,7 @@
 use super::Nic;
 use crate::host::HostStack;
 use crate::transport::adapter::ChannelAdapter;
-use proto::device::Departure;
+use proto::device::{Departure, Step};
 use proto::events::EventLog;
 use proto::frame::{Frame, FrameClass, FramePool};
 use proto::ids::VirtualLane;
@@ -95,15 +95,15 @@ impl Nic {
     /// [`proto::device::Device::poll_transmit`] for a NIC with a host.
     pub(super) fn poll_transmit_with_host(&mut self, now: Instant) -> Option<Departure> {
         self.connect_foreign(now);
-        let first = self.poll_host(now);
+        let first = self.poll_host();
         // The choice of a frame may have made a queue pair that asks for a connection.
         let asked = self.connect_foreign(now);
-        if first.is_none() && asked { self.poll_host(now) } else { first }
+        if first.is_none() && asked { self.poll_host() } else { first }
     }
 
-    fn poll_host(&mut self, now: Instant) -> Option<Departure> {
-        let Nic { host, adapter, port, link_packets, events, .. } = self;
-        poll_sources(port, adapter, &mut **host.as_mut()?, (link_packets, events), now)
+    fn poll_host(&mut self) -> Option<Departure> {
+        let Nic { host, adapter, port, link_packets, events, step, .. } = self;
+        poll_sources(port, adapter, &mut **host.as_mut()?, (link_packets, events), *step)
     }
 
     /// The same for a NIC under a subnet manager.
@@ -111,18 +111,18 @@ impl Nic {
         if self.has_new_peer() {
             self.after_management(now);
         }
-        let first = self.poll_managed(now);
+        let first = self.poll_managed();
         // The choice of a frame may have made a queue pair that asks for its path.
         if first.is_none() && self.has_new_peer() {
             self.after_management(now);
-            return self.poll_managed(now);
+            return self.poll_managed();
         }
         first
     }
 
-    fn poll_managed(&mut self, now: Instant) -> Option<Departure> {
-        let Nic { managed, adapter, port, link_packets, events, .. } = self;
-        poll_sources(port, adapter, &mut **managed.as_mut()?, (link_packets, events), now)
+    fn poll_managed(&mut self) -> Option<Departure> {
+        let Nic { managed, adapter, port, link_packets, events, step, .. } = self;
+        poll_sources(port, adapter, &mut **managed.as_mut()?, (link_packets, events), *step)
     }
 
     /// Carries requests for connections to the host, and their outcomes to the adapter. Whether there were any.
@@ -147,10 +147,10 @@ fn poll_sources(
     adapter: &mut ChannelAdapter,
     beside: &mut impl Beside,
     (pool, events): (&mut FramePool, &mut EventLog),
-    now: Instant,
+    step: Step,
 ) -> Option<Departure> {
     let mut sources = Sources { adapter, beside };
-    match port.poll_transmit(&mut sources, pool, now, events)? {
+    match port.poll_transmit(&mut sources, pool, step, events)? {
         Transmission::Control(departure) => Some(departure),
         Transmission::Granted(grant) => {
             *beside.goes_first() = matches!(grant.offer, Either::Adapter(_));

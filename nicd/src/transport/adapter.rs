@@ -20,6 +20,7 @@ use proto::counters::{Balance, FlowId, ReceptionReading};
 use proto::events::{DeviceEvent, EventKind};
 use proto::frame::{Frame, FramePool};
 use proto::ids::{Lid, ServiceLevel, VirtualLane};
+use proto::link::LinkConfig;
 use proto::units::Instant;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -254,6 +255,11 @@ impl ChannelAdapter {
     /// Picoseconds, by lane, in which the line was free and the next packet waited only for its reaction point.
     pub fn congested(&self) -> impl Iterator<Item = u64> + '_ {
         self.lanes.iter().map(|lane| lane.congested.as_ps())
+    }
+
+    /// The link of the adapter's port.
+    pub fn link(&self) -> &LinkConfig {
+        &self.config.link
     }
 
     /// The scheme that the configuration names.

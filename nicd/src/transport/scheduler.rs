@@ -136,9 +136,19 @@ impl Scheduler {
         self.update_state(group, now);
     }
 
-    /// Sets when `group` may send.
+    /// Sets when `group` may send. A permission since some instant in the past begins at `now`, unless the group may
+    /// send already: a notification or a timer that raises a rate gives no time back.
     pub fn set_permission(&mut self, group: u32, permission: Permission, now: Instant) {
-        self.groups[group as usize].permission = permission;
+        let was_permitted =
+            |group: &Group| matches!(group.permission, Permission::At(at) if at <= now);
+        let group_index = group as usize;
+        let from = match permission {
+            Permission::At(at) if at < now && !was_permitted(&self.groups[group_index]) => {
+                Permission::At(now)
+            }
+            other => other,
+        };
+        self.groups[group_index].permission = from;
         self.update_state(group, now);
     }
 

@@ -288,7 +288,7 @@ impl ChannelAdapter {
         let (group, next) = (pair.pacing_group(), pair.requester.next_packet());
         let key = next.map(|next| self.next_key(&next.message));
         self.note_progress(index);
-        let permission = self.pacer.on_transmit(group, size, end, &mut self.out);
+        let permission = self.pacer.on_transmit(group, size, (start, end), &mut self.out);
         self.scheduler.on_frame_sent(index, key, permission, start);
         if key.is_none() {
             self.report_empty_queue(group, end);

@@ -61,7 +61,7 @@ impl LinkConfig {
     }
 
     /// Octets of line time that a frame takes beyond its own: preamble and gap, where they count.
-    pub(super) fn overhead(&self) -> Bytes {
+    pub fn overhead(&self) -> Bytes {
         self.pause().map_or(Bytes::ZERO, |pause| pause.overhead)
     }
 

@@ -19,6 +19,7 @@ use management::{Agents, Management, NodeKind};
 use proto::Technology;
 use proto::congestion::{CongestionPoint, Place, Roles};
 use proto::counters::Balance;
+use proto::device::Step;
 use proto::events::EventLog;
 use proto::frame::FramePool;
 use proto::ids::{CongestionPointId, Lid, PortNumber, Priority, VirtualLane};
@@ -78,6 +79,7 @@ impl Switch {
             groups: Vec::new(),
             copies: Vec::new(),
             balance: Balance::default(),
+            step: Step::default(),
             blueprint: Box::new(SwitchConfig { routes: vec![], multicast: vec![], ..config }),
         })
     }

@@ -12,6 +12,7 @@ use crate::routing::router::Decision;
 use crate::routing::{NotificationAction, RoutedPacket};
 use management::agent::partitions::Checkpoint;
 use proto::counters::DropReason;
+use proto::device::Step;
 use proto::events::{DeviceEvent, EventKind};
 use proto::ids::{Address, Lid, PortNumber, VirtualLane};
 use proto::link::port::LinkPort;
@@ -129,7 +130,8 @@ impl Switch {
         let queued = self.queues.store(stored, output, lane);
         let port = &mut self.ports[index];
         note_queue(queued.occupancy, lane, port, now);
-        let mut context = Context { port, pool: &mut self.pool, log: &mut self.log, now };
+        let mut context =
+            Context { port, pool: &mut self.pool, log: &mut self.log, step: Step::at(now) };
         let notification = self.egress[index].on_stored(id, queued, &mut context);
         if let Some(notification) = notification {
             self.send_notification(id, notification, now);
@@ -266,7 +268,8 @@ impl Switch {
         }
         if let Some(packet) = self.queues.head(id) {
             let blocked = port.blocked_since(lane).or(waited);
-            let mut context = Context { port, pool: &mut self.pool, log: &mut self.log, now: end };
+            let step = Step::at(end);
+            let mut context = Context { port, pool: &mut self.pool, log: &mut self.log, step };
             let egress = &mut self.egress[output.index()];
             let notification = egress.on_head(id, (packet, occupancy), blocked, &mut context);
             if let Some(notification) = notification {
@@ -274,9 +277,7 @@ impl Switch {
             }
         }
         self.dirty.insert(output);
-        if self.queues.couples_outputs() {
-            self.ports.iter().for_each(|port| self.dirty.insert(port.number()));
-        }
+        self.mark_coupled_dirty(end);
     }
 }
 

@@ -1,6 +1,7 @@
 //! What a port refuses, in which order it sends, and that the line never idles nor doubles.
 
 use super::*;
+use crate::device::Step;
 use crate::frame::{FrameKind, FramePool, Integrity};
 use crate::ids::{Lid, Psn, QueuePairNumber};
 use crate::link::config::{CreditConfig, FlowControlConfig};
@@ -73,7 +74,7 @@ impl LinkPort {
         now: Instant,
         log: &mut EventLog,
     ) -> Option<Departure> {
-        match self.poll_transmit(source, pool, now, log)? {
+        match self.poll_transmit(source, pool, Step::at(now), log)? {
             Transmission::Control(departure) => Some(departure),
             Transmission::Granted(grant) => Some(grant.departure(source.take(&grant))),
         }

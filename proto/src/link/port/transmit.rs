@@ -4,7 +4,7 @@
 //! Source: IBTA Vol 1, 7.6.9, 7.9.4; IEEE 802.1Q, 8.6.8, 36.2; IEEE 802.3, 31B.3.
 
 use super::{Grant, Head, LaneSource, LinkPort, Transmission};
-use crate::device::Departure;
+use crate::device::{Departure, Step};
 use crate::events::{Direction, EventLog};
 use crate::frame::{Frame, FrameKind, FramePool};
 use crate::ids::VirtualLane;
@@ -15,22 +15,23 @@ use crate::wire::infiniband::flow_control_packet::FlowControlPacket;
 use std::array;
 
 impl LinkPort {
-    /// The next frame to leave, if the line is free at `now` and a frame may leave. A flow-control frame
+    /// The next frame to leave, if the line is free in `step` and a frame may leave. A flow-control frame
     /// departs by itself; for any other frame the owner gets a [`Grant`].
     pub fn poll_transmit<S: LaneSource>(
         &mut self,
         source: &mut S,
         pool: &mut FramePool,
-        now: Instant,
+        step: Step,
         log: &mut EventLog,
     ) -> Option<Transmission<S::Offer>> {
+        let now = step.now;
         if self.state.line.free_at() > now {
             return None;
         }
         self.end_pauses(now, log);
         match self.flow.control_due(now) {
-            Some(due) => self.send_control(due, pool, now, log).map(Transmission::Control),
-            None => self.grant(source, now, log).map(Transmission::Granted),
+            Some(due) => self.send_control(due, pool, step, log).map(Transmission::Control),
+            None => self.grant(source, step, log).map(Transmission::Granted),
         }
     }
 
@@ -38,9 +39,10 @@ impl LinkPort {
     fn grant<S: LaneSource>(
         &mut self,
         source: &mut S,
-        now: Instant,
+        step: Step,
         log: &mut EventLog,
     ) -> Option<Grant<S::Offer>> {
+        let now = step.now;
         let occupied = source.lanes();
         let is_occupied = |lane: VirtualLane| occupied & 1 << lane.index() != 0;
         if self.flow.has_management()
@@ -48,7 +50,7 @@ impl LinkPort {
             && let Some(head) = source.head(VirtualLane::MANAGEMENT, now)
         {
             self.state.counters_mut(VirtualLane::MANAGEMENT).ctl_tx += 1;
-            return Some(self.take_line(VirtualLane::MANAGEMENT, None, head));
+            return Some(self.take_line(VirtualLane::MANAGEMENT, None, head, step));
         }
         // `from_fn` writes only the tags; a constant of this type would be copied whole at each poll.
         let mut heads: [Option<Head<S::Offer>>; 15] = array::from_fn(|_| None);
@@ -60,7 +62,7 @@ impl LinkPort {
                 eligible |= 1 << lane.index();
                 heads[lane.index()] = Some(head);
             } else {
-                self.hold(lane, head.ready.max(self.state.line.free_at()), log);
+                self.hold(lane, self.state.line.start(head.ready, step), log);
             }
         }
         if eligible == 0 {
@@ -69,7 +71,7 @@ impl LinkPort {
         let size = |lane: VirtualLane| heads[lane.index()].as_ref().map(|head| head.size);
         let lane = self.flow.serve(eligible, |lane| size(lane).unwrap_or_default())?;
         let head = heads[lane.index()].take()?;
-        Some(self.grant_data(lane, head, log))
+        Some(self.grant_data(lane, head, step, log))
     }
 
     fn hold(&mut self, lane: VirtualLane, since: Instant, log: &mut EventLog) {
@@ -80,14 +82,20 @@ impl LinkPort {
         }
     }
 
-    fn grant_data<O>(&mut self, lane: VirtualLane, head: Head<O>, log: &mut EventLog) -> Grant<O> {
+    fn grant_data<O>(
+        &mut self,
+        lane: VirtualLane,
+        head: Head<O>,
+        step: Step,
+        log: &mut EventLog,
+    ) -> Grant<O> {
         let held_since = self.blocked_since(lane);
         let ready = head.ready.max(self.flow.opened_at(lane, held_since.is_some()));
         if held_since.is_some() {
-            self.state.end_hold(lane, ready.max(self.state.line.free_at()), log);
+            self.state.end_hold(lane, self.state.line.start(ready, step), log);
         }
         self.state.count_sent(lane, head.class, head.size);
-        self.take_line(lane, held_since, Head { ready, ..head })
+        self.take_line(lane, held_since, Head { ready, ..head }, step)
     }
 
     fn take_line<O>(
@@ -95,8 +103,9 @@ impl LinkPort {
         lane: VirtualLane,
         held_since: Option<Instant>,
         head: Head<O>,
+        step: Step,
     ) -> Grant<O> {
-        let (start, end) = self.state.line.transmit(head.size, head.ready);
+        let (start, end) = self.state.line.transmit(head.size, head.ready, step);
         self.state.traffic.sent.count(head.size);
         Grant { port: self.state.number, offer: head.offer, lane, held_since, start, end }
     }
@@ -105,19 +114,19 @@ impl LinkPort {
         &mut self,
         due: Instant,
         pool: &mut FramePool,
-        now: Instant,
+        step: Step,
         log: &mut EventLog,
     ) -> Option<Departure> {
         let mut octets = pool.take();
         let (kind, lane) = match &mut self.flow {
             FlowControl::Credit(credit) => {
-                let packet = credit.flow.poll_control(now)?;
+                let packet = credit.flow.poll_control(step.now)?;
                 octets.resize(FlowControlPacket::LEN, 0);
                 packet.emit(&mut octets);
                 (FrameKind::InfinibandLink, packet.virtual_lane.index())
             }
             FlowControl::Pause(pause) => {
-                let start = due.max(self.state.line.free_at());
+                let start = self.state.line.start(due, step);
                 let (control, change) = pause.flow.poll_control(start);
                 octets.extend_from_slice(&control.to_octets(pause.flow.address));
                 self.state.log_change(change, Direction::Tx, start, log);
@@ -127,7 +136,7 @@ impl LinkPort {
         self.state.lanes[lane].counters.ctl_tx += 1;
         self.state.link_local += 1;
         let frame = Frame::intact(kind, octets);
-        let (_, at) = self.state.line.transmit(frame.line_size(), due);
+        let (_, at) = self.state.line.transmit(frame.line_size(), due, step);
         Some(Departure { port: self.state.number, frame, at })
     }
 }
