@@ -41,11 +41,13 @@ use crate::clock::{monotonic_ns, process_cpu_ns};
 use crate::fidelity::Meter;
 use crate::fidelity::timeline::LoadSample;
 use crate::observer::{Observer, Passage};
+use crate::physics::{Line, lines_of};
 use crate::timer::{self, Priority};
 use account::PendingAccount;
 use core_placement::CorePlacement;
 use moderation::Moderation;
 use pace::{Pace, is_overcommitted};
+use proto::device::Step;
 use proto::events::{DeviceEvent, Direction};
 use proto::frame::Frame;
 use proto::units::Instant;
@@ -90,6 +92,8 @@ pub struct Worker {
     peers_changed: u64,
     /// The instant of the last step.
     now: Instant,
+    /// By device and port: the laws that frames obey.
+    laws: Vec<Vec<Line>>,
     /// An account that a client waits for.
     account: Option<PendingAccount>,
     /// Devices with a program beside them.
@@ -130,6 +134,7 @@ impl Worker {
             changes: ClockChanges::default(),
             peers_changed: 0,
             now: run.begin,
+            laws: run.devices.iter().map(|device| lines_of(&**device)).collect(),
             account: None,
             managed: Vec::new(),
             awaited: None,
@@ -157,7 +162,7 @@ impl Worker {
             for device in 0..self.run.devices.len() {
                 self.run.devices[device].begin(self.now);
                 self.run.devices[device].handle_timeout(self.now);
-                self.collect_outputs(device);
+                self.collect_outputs(device, Step::at(self.now));
             }
             while !self.is_over(supervisor) {
                 self.turn(supervisor);
@@ -270,7 +275,7 @@ impl Worker {
             Next::Arrival => self.arrive(),
             Next::Timeout(device) => {
                 self.run.devices[device].handle_timeout(self.now);
-                self.collect_outputs(device);
+                self.collect_outputs(device, Step::at(self.now));
             }
         }
         true
@@ -328,14 +333,22 @@ impl Worker {
         }
         let (direction, handled) = (Direction::Rx, self.now);
         self.observe_frame(&frame, Passage { device, port, direction, at, handled });
+        let step = Step::late(at, self.now);
+        if let Some(event) = self.laws[device][port.index()].arrives(&frame, at, step) {
+            self.run.recorder.event(device, event, self.now);
+        }
         self.run.devices[device].handle_frame(port, frame, at, self.now);
-        self.collect_outputs(device);
+        self.collect_outputs(device, step);
     }
 
-    /// Collects departures, events and the timer of a device after a call to it.
-    fn collect_outputs(&mut self, index: usize) {
+    /// Collects departures, events and the timer of a device after a call to it in `step`.
+    fn collect_outputs(&mut self, index: usize, step: Step) {
         let device = &mut self.run.devices[index];
         while let Some(departure) = device.poll_transmit(self.now) {
+            let line = &mut self.laws[index][departure.port.index()];
+            if let Some(event) = line.departs(&departure.frame, departure.at, step) {
+                self.run.recorder.event(index, event, self.now);
+            }
             self.departures.push(departure.at, index, departure.port, departure.frame);
         }
         while let Some(event) = device.poll_event() {

@@ -137,10 +137,11 @@ impl ExactWorker {
             run;
         let mut impairers = impairers;
         let mut inputs: Vec<DeviceInputs<OwnCable>> =
-            devices.iter().map(|device| DeviceInputs::new(device.ports())).collect();
+            devices.iter().map(|device| DeviceInputs::new(&**device)).collect();
         for (device, inputs) in inputs.iter_mut().enumerate() {
             for (port, cable) in inputs.cables.iter_mut().enumerate() {
                 let line = lines.outgoing(device, PortNumber::from_index(port)).copied();
+                inputs.lines[port].delay = line.map_or(Duration::ZERO, |line| line.delay);
                 *cable = line.map(|line| {
                     let impairer = impairers[line.index()].take();
                     OwnCable { line, impairer }
@@ -215,11 +216,12 @@ impl ExactWorker {
     fn receive(&mut self) -> Result<bool, Fault> {
         let ExactWorker { mesh, lines, inputs, next, position, .. } = self;
         let mut late = None;
-        let has_news = mesh.receive(lines, |line, frame, arrives| {
+        let has_news = mesh.receive(lines, |line, frame, times| {
+            let (_, arrives) = times;
             if arrives < *position {
                 late = Some((*line, arrives));
             }
-            let arrives = inputs[line.device].push_arrival(line.port, arrives, frame);
+            let arrives = inputs[line.device].push_arrival(line.port, times, frame);
             next[line.device] = next[line.device].min(arrives);
         })?;
         let fault = late.and_then(|(line, arrives)| mesh.late(&line, arrives, *position));
@@ -295,7 +297,8 @@ impl ExactWorker {
                 self.mesh.send(&line, frame, stamp);
                 continue;
             };
-            let arrives = self.inputs[device].push_arrival(port, stamp + line.delay, frame);
+            let times = (stamp, stamp + line.delay);
+            let arrives = self.inputs[device].push_arrival(port, times, frame);
             self.next[device] = self.next[device].min(arrives);
         }
         self.sent = sent;

@@ -1,9 +1,14 @@
 //! The inputs of a device: frames on the way to each of its ports, and its timer.
 
+use crate::physics::{Line, lines_of};
+use proto::device::Device;
 use proto::frame::Frame;
 use proto::ids::PortNumber;
 use proto::units::Instant;
 use std::collections::VecDeque;
+
+/// When the last bit of a frame left its sender, and when it reaches the receiver.
+pub(crate) type Times = (Instant, Instant);
 
 /// Frames on the way to one port, in the order of arrival.
 #[derive(Default)]
@@ -33,11 +38,14 @@ pub(crate) struct DeviceInputs<C> {
     pub cables: Vec<Option<C>>,
     /// By port: frames here are shown to the observer.
     pub watched: Vec<bool>,
+    /// By port: the laws that frames obey.
+    pub lines: Vec<Line>,
 }
 
 impl<C> DeviceInputs<C> {
-    /// The inputs of a device with `ports` ports, whose timer is due at instant zero.
-    pub fn new(ports: usize) -> DeviceInputs<C> {
+    /// The inputs of `device`, whose timer is due at instant zero.
+    pub fn new(device: &dyn Device) -> DeviceInputs<C> {
+        let ports = device.ports();
         let mut due = vec![Instant::NEVER; ports + 1];
         due[ports] = Instant::ZERO;
         DeviceInputs {
@@ -45,6 +53,7 @@ impl<C> DeviceInputs<C> {
             queues: (0..ports).map(|_| PortQueue::default()).collect(),
             cables: (0..ports).map(|_| None).collect(),
             watched: vec![false; ports],
+            lines: lines_of(device),
         }
     }
 
@@ -66,20 +75,26 @@ impl<C> DeviceInputs<C> {
         self.due[timer] = at;
     }
 
-    /// Removes the first frame on the way to `port`.
+    /// Removes the first frame on the way to `port`. Returns when it arrives, and the frame.
     ///
     /// # Panics
     /// If there is none; [`DeviceInputs::next`] returns whether there is one.
-    pub(crate) fn pop_arrival(&mut self, port: PortNumber) -> Frame {
+    pub(crate) fn pop_arrival(&mut self, port: PortNumber) -> (Instant, Frame) {
         let frames = &mut self.queues[port.index()].frames;
-        let (_, frame) = frames.pop_front().expect("a port with a pending instant has a frame");
+        let first = frames.pop_front().expect("a port with a pending instant has a frame");
         self.due[port.index()] = frames.front().map_or(Instant::NEVER, |(arrives, _)| *arrives);
-        frame
+        first
     }
 
-    /// Adds a frame that the cable to `port` carries, behind those on it. Returns its arrival, which those in
-    /// front may delay.
-    pub fn push_arrival(&mut self, port: PortNumber, arrives: Instant, frame: Frame) -> Instant {
+    /// Adds a frame that the cable to `port` carries, behind those on it; its last bit left at `left`. Returns its
+    /// arrival, which those in front may delay.
+    pub fn push_arrival(
+        &mut self,
+        port: PortNumber,
+        (left, arrives): Times,
+        frame: Frame,
+    ) -> Instant {
+        self.lines[port.index()].approaches(left, arrives);
         let last = &mut self.queues[port.index()].last;
         *last = arrives.max(*last);
         let arrives = *last;

@@ -14,6 +14,7 @@ pub mod fidelity;
 pub mod frame_tap;
 mod inputs;
 pub mod observer;
+mod physics;
 pub mod recorder;
 pub mod simulator;
 mod station;

@@ -78,12 +78,13 @@ impl Simulator {
     pub fn new(wiring: &Wiring, devices: Vec<Box<dyn Device>>, seed: u64) -> Simulator {
         assert_eq!(wiring.nodes.len(), devices.len(), "there is one device for each node");
         let mut inputs: Vec<DeviceInputs<CableEnd>> =
-            devices.iter().map(|device| DeviceInputs::new(device.ports())).collect();
+            devices.iter().map(|device| DeviceInputs::new(&**device)).collect();
         for link in &wiring.links {
             for (from, to) in [(link.a, link.b), (link.b, link.a)] {
                 let impairer = Impairer::new(wiring, from, seed);
                 let cable = CableEnd { to, delay: link.delay, impairer };
                 inputs[from.node].cables[from.port.index()] = Some(cable);
+                inputs[to.node].lines[to.port.index()].delay = link.delay;
             }
         }
         // Cables without delay make the window one instant, which is then run again for each round of frames at

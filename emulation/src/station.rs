@@ -7,7 +7,7 @@ use crate::cable::impairment::Impairer;
 use crate::cable::is_link_local;
 use crate::inputs::{DeviceInputs, Due};
 use crate::observer::{Observer, Passage};
-use proto::device::{Departure, Device};
+use proto::device::{Departure, Device, Step};
 use proto::events::{DeviceEvent, Direction};
 use proto::frame::Frame;
 use proto::ids::PortNumber;
@@ -53,6 +53,11 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
+    fn event(&mut self, node: usize, event: Option<DeviceEvent>, at: Instant) {
+        let what = event.map(Observed::Event);
+        self.observations.extend(what.map(|what| Observation { at, node, what }));
+    }
+
     fn frame(&mut self, node: usize, frame: &Frame, passage: Passage) {
         let what = Observed::Frame(frame.clone(), passage);
         self.observations.push(Observation { at: passage.handled, node, what });
@@ -71,7 +76,9 @@ impl<C: Cable> Station<'_, C> {
         let Station { node, device, inputs } = self;
         match due {
             Due::Frame(port) => {
-                let frame = inputs.pop_arrival(port);
+                let (arrived, frame) = inputs.pop_arrival(port);
+                let violation = inputs.lines[port.index()].arrives(&frame, arrived, Step::at(at));
+                seen.event(*node, violation, at);
                 seen.frame_hops += 1;
                 seen.packet_hops += u64::from(!is_link_local(frame.kind, &frame.octets));
                 if inputs.watched[port.index()] {
@@ -87,8 +94,7 @@ impl<C: Cable> Station<'_, C> {
             depart(*node, inputs, at, departure, seen, &mut send);
         }
         while let Some(event) = device.poll_event() {
-            let what = Observed::Event(event);
-            seen.observations.push(Observation { at, node: *node, what });
+            seen.event(*node, Some(event), at);
         }
         inputs.set_timer(device.poll_timeout().unwrap_or(Instant::NEVER).max(at));
     }
@@ -104,8 +110,10 @@ fn depart<C: Cable>(
     send: &mut impl FnMut(&C, Frame, Instant),
 ) {
     let Departure { port, frame, at } = departure;
+    let violation = inputs.lines[port.index()].departs(&frame, at, Step::at(now));
+    seen.event(node, violation, now);
     // Neither a neighbour that runs in another thread nor one in another process can go back.
-    assert!(at >= now, "node {node} names a departure at {at:?}, before {now:?}");
+    let at = at.max(now);
     if inputs.watched[port.index()] {
         let direction = Direction::Tx;
         let passage = Passage { device: node, port, direction, at, handled: now };

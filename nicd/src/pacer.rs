@@ -13,6 +13,7 @@ use crate::pacer::history::PacingHistory;
 use crate::timers::Entry;
 use proto::congestion::{Effect, Notification, Permission, Place, ReactionState, Roles, Scope};
 use proto::counters::{FlowId, FlowReading, MovedFlow};
+use proto::events::{EventKind, Law};
 use proto::ids::{Lid, PortNumber, VirtualLane};
 use proto::random::Random;
 use proto::units::{Bytes, Instant};
@@ -228,15 +229,24 @@ impl Pacer {
         self.update(group, now, out)
     }
 
-    /// A data frame of `group` leaves, its last bit at `end`. Returns when the next frame may leave.
+    /// A data frame of `group` leaves, its first bit at `start` and its last at `end`. Returns when the next frame may
+    /// leave. Logs a frame that the reaction point did not permit at `start`.
     pub fn on_transmit(
         &mut self,
         group: u32,
         size: Bytes,
-        end: Instant,
+        (start, end): (Instant, Instant),
         out: &mut Outputs,
     ) -> Permission {
         let member = &mut self.groups[group as usize];
+        let earliest = match member.permission {
+            Permission::At(at) => at,
+            Permission::Stopped => Instant::NEVER,
+        };
+        if start < earliest {
+            let kind = EventKind::Violation { law: Law::Pacing, earliest, bytes: size };
+            out.log(member.lane, start, kind);
+        }
         member.last_departure = Some(end);
         member.reaction.on_transmit(size, end);
         self.update(group, end, out)

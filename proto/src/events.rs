@@ -78,6 +78,24 @@ pub enum CarrierLoss {
     NoPeer,
 }
 
+/// A law of a line or of pacing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Law {
+    /// Frames of one direction are no closer than the later one is long. Source: IEEE 802.3, 4.2.3.2.
+    LineRate,
+    /// A frame starts not before the input that caused it.
+    Causality,
+    /// A frame is received not before its last bit has left and the delay of the cable is over.
+    Delay,
+    /// No frame of a priority starts in a pause of it. Source: IEEE 802.3, 31B.3; IEEE 802.1Q, 36.1.3.2.
+    Pause,
+    /// No data packet starts without credit for all of it. Source: IBTA Vol 1, 7.9.4.2.
+    Credit,
+    /// A data frame starts not before its reaction point permits.
+    Pacing,
+}
+
 /// The kinds of event, each with its details.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "ev", rename_all = "kebab-case")]
@@ -204,6 +222,16 @@ pub enum EventKind {
     InterfaceMtu {
         /// The new MTU: octets of the longest payload of a frame.
         mtu: Bytes,
+    },
+    /// A frame broke a law of physics: an error of this program. Logged once per port. The event's instant is the
+    /// frame's start, for [`Law::Delay`] its reception.
+    Violation {
+        /// The law.
+        law: Law,
+        /// The earliest instant that the law permits; [`Instant::NEVER`] if it names none.
+        earliest: Instant,
+        /// Octets of the frame.
+        bytes: Bytes,
     },
     /// A queue pair entered the error state.
     QueuePairError {

@@ -7,6 +7,7 @@ use super::{Assignment, Worker};
 use crate::cable::FrameTally;
 use crate::cable::datagram::Peer;
 use crate::cable::lines::Destination;
+use proto::device::Step;
 use proto::ids::{Lid, PortNumber};
 use std::collections::BTreeMap;
 
@@ -42,7 +43,7 @@ impl Worker {
             for adapter in adapters {
                 self.run.devices[device].reset_peer(*adapter, now);
             }
-            self.collect_outputs(device);
+            self.collect_outputs(device, Step::at(now));
         }
     }
 
@@ -57,7 +58,8 @@ impl Worker {
             let ports: Vec<PortNumber> = ports.filter(is_there).collect();
             for port in ports {
                 self.run.devices[device].set_link(port, is_up, now);
-                self.collect_outputs(device);
+                self.laws[device][port.index()].reset(now);
+                self.collect_outputs(device, Step::at(now));
             }
         }
         self.peers_changed += 1;

@@ -11,7 +11,7 @@ use crate::cable::lines::Destination;
 use crate::fidelity::Recent;
 use crate::frame_tap::FrameTap;
 use proto::counters::DeviceReading;
-use proto::device::{Depth, Device, ManagementDatagram};
+use proto::device::{Depth, Device, ManagementDatagram, Step};
 use proto::ids::PortNumber;
 use proto::units::{BitRate, Instant};
 
@@ -95,7 +95,11 @@ impl Worker {
                 }
                 Order::Impair(impairing, reply) => reply(self.impair(*impairing)),
                 Order::SlowDown(device, port, rate, reply) => {
-                    reply(self.run.devices[device].slow_down(port, rate));
+                    let is_done = self.run.devices[device].slow_down(port, rate);
+                    if is_done {
+                        self.laws[device][port.index()].slow_down(rate);
+                    }
+                    reply(is_done);
                 }
                 Order::Change(device, port, settings, reply) => {
                     reply(self.run.devices[device].change(&settings, port));
@@ -121,7 +125,7 @@ impl Worker {
     fn manage(&mut self, index: usize, act: impl FnOnce(&mut dyn Device, Instant)) {
         let now = self.present();
         act(&mut *self.run.devices[index], now);
-        self.collect_outputs(index);
+        self.collect_outputs(index, Step::at(now));
         if !self.managed.contains(&index) {
             self.managed.push(index);
         }
@@ -191,7 +195,7 @@ impl Worker {
     fn ask_agent(&mut self, device: usize, lines: &[String]) -> Option<Vec<String>> {
         let now = self.present();
         let answers = lines.iter().map(|line| self.run.devices[device].answer(line, now)).collect();
-        self.collect_outputs(device);
+        self.collect_outputs(device, Step::at(now));
         answers
     }
 
@@ -200,7 +204,7 @@ impl Worker {
         for device in 0..self.run.devices.len() {
             if self.run.devices[device].let_post(item, on, now) {
                 affected += 1;
-                self.collect_outputs(device);
+                self.collect_outputs(device, Step::at(now));
             }
         }
         affected

@@ -13,6 +13,7 @@ use crate::cable::inbox::{FRAME_MAX, Rejected};
 use crate::cable::lines::{Destination, Incoming, Lines, Outgoing};
 use crate::cable::outbox::SendCounts;
 use crate::cable::packet_socket::has_no_room;
+use crate::inputs::Times;
 use crate::wiring::Wiring;
 use proto::frame::{Frame, FramePool};
 use proto::units::{Duration, Instant};
@@ -206,7 +207,7 @@ impl Mesh {
     pub fn receive(
         &mut self,
         lines: &Lines,
-        mut each: impl FnMut(&Incoming, Frame, Instant),
+        mut each: impl FnMut(&Incoming, Frame, Times),
     ) -> Result<bool, Fault> {
         let Mesh { identity, socket, numbers, channels, places, beside, pool, rejected, .. } = self;
         let (mut fault, mut has_news) = (None, false);
@@ -221,7 +222,7 @@ impl Mesh {
                         copy.extend_from_slice(octets);
                         let (kind, integrity) = (shim.kind, shim.integrity());
                         let frame = Frame { integrity, ..Frame::unchecked(kind, copy) };
-                        each(line, frame, shim.stamp + line.delay);
+                        each(line, frame, (shim.stamp, shim.stamp + line.delay));
                     }
                     Content::Announced(frame) => {
                         beside.iter_mut().for_each(|beside| beside.expect(line, place, frame));
@@ -242,7 +243,7 @@ impl Mesh {
         }
         if let Some(beside) = beside {
             has_news |= beside.receive(channels, pool, rejected, |line, frame, stamp| {
-                each(line, frame, stamp + line.delay);
+                each(line, frame, (stamp, stamp + line.delay));
             });
         }
         if let Some(fault) = fault {

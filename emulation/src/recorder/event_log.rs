@@ -15,7 +15,7 @@ pub(crate) const FULL_MAX: u64 = 2_000;
 pub const LINES_MAX: usize = 250_000;
 
 /// Number of event kinds.
-const KINDS: usize = 18;
+const KINDS: usize = 19;
 
 /// Number, name and retention of an event kind in the log.
 #[derive(Clone, Copy, Debug)]
@@ -49,6 +49,7 @@ pub const fn kind_row(kind: &EventKind) -> KindRow {
         EventKind::CarrierDown { .. } => (15, "carrier-down", true),
         EventKind::CarrierUp { .. } => (16, "carrier-up", true),
         EventKind::InterfaceMtu { .. } => (17, "interface-mtu", true),
+        EventKind::Violation { .. } => (18, "violation", true),
     };
     KindRow { index, name, is_always_kept }
 }

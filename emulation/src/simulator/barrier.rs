@@ -1,5 +1,6 @@
 //! The barrier between two windows: threads exchange frames there and agree on the next window.
 
+use crate::inputs::Times;
 use proto::frame::Frame;
 use proto::ids::PortNumber;
 use proto::units::Instant;
@@ -15,7 +16,7 @@ const SPINS_BEFORE_SLEEP: u32 = 2_000;
 pub(super) struct CrossFrame {
     pub member: u32,
     pub port: PortNumber,
-    pub arrives: Instant,
+    pub times: Times,
     pub frame: Frame,
 }
 

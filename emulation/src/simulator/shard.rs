@@ -6,7 +6,7 @@
 
 use super::CableEnd;
 use super::barrier::{CrossFrame, PanicGuard, WindowBarrier};
-use crate::inputs::Due;
+use crate::inputs::{Due, Times};
 use crate::station::{Seen, Station};
 use crate::wiring::End;
 use proto::frame::Frame;
@@ -33,8 +33,8 @@ pub(super) struct Shard<'a> {
     places: &'a [ShardIndex],
     /// By shard: frames for its devices.
     outgoing: Vec<Vec<CrossFrame>>,
-    /// What left in the present step: where it goes to, and when it arrives.
-    sent: Vec<(End, Instant, Frame)>,
+    /// What left in the present step: where it goes to, when its last bit left, and when it arrives.
+    sent: Vec<(End, Times, Frame)>,
     pub seen: Seen,
 }
 
@@ -89,8 +89,8 @@ impl<'a> Shard<'a> {
         for from in others {
             let mut outgoing = std::mem::take(&mut self.outgoing[from]);
             barrier.exchange(from, own, &mut outgoing);
-            for CrossFrame { member, port, arrives, frame } in outgoing.drain(..) {
-                self.push_arrival(member as usize, port, arrives, frame);
+            for CrossFrame { member, port, times, frame } in outgoing.drain(..) {
+                self.push_arrival(member as usize, port, times, frame);
             }
             self.outgoing[from] = outgoing;
         }
@@ -111,26 +111,27 @@ impl<'a> Shard<'a> {
     fn step(&mut self, member: usize, at: Instant, due: Due) {
         let Shard { members, seen, sent, .. } = self;
         members[member].step(at, due, seen, |cable, frame, stamp| {
-            sent.push((cable.to, stamp + cable.delay, frame));
+            sent.push((cable.to, (stamp, stamp + cable.delay), frame));
         });
         let mut sent = std::mem::take(&mut self.sent);
-        for (to, arrives, frame) in sent.drain(..) {
-            self.deliver(to.node, to.port, arrives, frame);
+        for (to, times, frame) in sent.drain(..) {
+            self.deliver(to, times, frame);
         }
         self.sent = sent;
     }
 
-    fn deliver(&mut self, node: usize, port: PortNumber, arrives: Instant, frame: Frame) {
-        let ShardIndex { shard, member } = self.places[node];
+    fn deliver(&mut self, to: End, times: Times, frame: Frame) {
+        let ShardIndex { shard, member } = self.places[to.node];
+        let port = to.port;
         if shard as usize == self.number {
-            self.push_arrival(member as usize, port, arrives, frame);
+            self.push_arrival(member as usize, port, times, frame);
         } else {
-            self.outgoing[shard as usize].push(CrossFrame { member, port, arrives, frame });
+            self.outgoing[shard as usize].push(CrossFrame { member, port, times, frame });
         }
     }
 
-    fn push_arrival(&mut self, member: usize, port: PortNumber, arrives: Instant, frame: Frame) {
-        let arrives = self.members[member].inputs.push_arrival(port, arrives, frame);
+    fn push_arrival(&mut self, member: usize, port: PortNumber, times: Times, frame: Frame) {
+        let arrives = self.members[member].inputs.push_arrival(port, times, frame);
         self.next[member] = self.next[member].min(arrives);
     }
 }

@@ -17,6 +17,8 @@ pub struct Group {
     pub flow: FlowId,
     /// When the last bit of the latest data frame leaves.
     pub last_departure: Option<Instant>,
+    /// When the next data frame may start, as the reaction point said last.
+    pub permission: Permission,
     pub state: ReactionState,
     /// When the group was made.
     pub since: Instant,
@@ -63,6 +65,7 @@ impl Group {
             lane,
             flow,
             last_departure: None,
+            permission: reaction.may_send_at(None),
             state,
             reaction,
         }
@@ -94,6 +97,7 @@ impl Group {
             self.ever_reacted = true;
             self.has_moved = true;
         }
-        self.reaction.may_send_at(self.last_departure)
+        self.permission = self.reaction.may_send_at(self.last_departure);
+        self.permission
     }
 }

@@ -6,7 +6,7 @@ use emulation::recorder::event_log::{FoldedEvents, LINES_MAX, LoggedEvent, kind_
 use emulation::wiring::End;
 use proto::counters::FlowId;
 use proto::events::{DeviceEvent, EventKind};
-use proto::units::{Bytes, Duration};
+use proto::units::{Bytes, Duration, Instant};
 use scenario::inventory::FlowNames;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
@@ -205,6 +205,11 @@ fn members(kind: &EventKind, names: &FlowNames<'_>) -> Vec<(&'static str, Value)
         EventKind::Trigger { flow, qp, sl, ccti } => {
             let path = [("qp", json!(qp)), ("sl", json!(sl)), ("ccti", json!(ccti))];
             [vec![of_flow(flow)], path.to_vec()].concat()
+        }
+        EventKind::Violation { law, earliest, bytes } => {
+            let earliest = (*earliest < Instant::NEVER).then_some(earliest.as_ps());
+            let permitted = ("earliest_ps", json!(earliest));
+            vec![("law", json!(law)), permitted, octets("bytes", bytes)]
         }
         EventKind::QueuePairError { flow } => vec![of_flow(flow)],
     }
