@@ -31,6 +31,12 @@ impl DropReason {
         )
     }
 
+    /// Whether congestion dropped a frame that flow control should have kept, if flow control protects its lane. A memory
+    /// drops for the other reasons of [`DropReason::is_want_of_room`] what no pause protects at the port.
+    pub const fn breaks_lossless(self) -> bool {
+        self.is_want_of_room() && !matches!(self, DropReason::BufferFull | DropReason::QueueFull)
+    }
+
     /// Whether the dropped frame counts in the conservation sum: it crosses more than one link.
     pub const fn is_end_to_end(self) -> bool {
         matches!(self.property(), Scope::EndToEnd)
@@ -39,7 +45,7 @@ impl DropReason {
 
 crate::named_counters! {
     /// Why a frame was dropped.
-    #[derive(Hash, Serialize, Deserialize)]
+    #[derive(PartialOrd, Ord, Hash, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum DropReason: Scope {
         /// The octets are no packet of the link's technology.

@@ -94,8 +94,10 @@ class Run:
         return _native.Table.from_jsonl(self.folder / "events.jsonl")
 
     def failures(self) -> list[str]:
-        """Each expectation that does not hold, in a sentence."""
-        return [_failure(one) for one in self.expectations if one["verdict"] != "pass"]
+        """Each expectation that does not hold, and lossless frames that congestion dropped, in a sentence."""
+        lost = self.result.get("lossless_drops") or {}
+        drops = [_lost(lost)] if lost and "expected" not in lost else []
+        return [_failure(one) for one in self.expectations if one["verdict"] != "pass"] + drops
 
     def check(self) -> None:
         """Raises AssertionError unless the run has passed, with what it expected and what it measured."""
@@ -131,6 +133,11 @@ def _number(value: Any) -> str:
 def _bounds(one: Mapping[str, Any]) -> str:
     words = [f"{word} {_number(one[key])}" for key, word in (("min", "at least"), ("max", "at most")) if one.get(key) is not None]
     return " and ".join(words)
+
+
+def _lost(drops: Mapping[str, Any]) -> str:
+    why = ", ".join(f"{frames} {reason}" for reason, frames in drops["reasons"].items())
+    return f"{drops['frames']} lossless frames lost: {why}, first at {drops['port']} after {drops['at_ps'] / 1e6:.3g} us"
 
 
 def _failure(one: Mapping[str, Any]) -> str:

@@ -14,7 +14,7 @@ use std::path::Path;
 pub enum Exit {
     /// Success.
     Good = 0,
-    /// An expectation or a case failed.
+    /// An expectation or a case failed, or congestion dropped lossless frames.
     Failed = 1,
     /// Bad usage or a bad file.
     Usage = 2,
@@ -34,7 +34,7 @@ pub enum Exit {
 pub(crate) const EXIT_CODES: &str = "\
 Exit codes:
     0  success: every expectation is met, every frame accounted for
-    1  an expectation or a case failed, or frames are unaccounted for
+    1  an expectation or a case failed, frames are unaccounted for, or congestion dropped lossless frames
     2  bad usage or a bad file; nothing was started
     3  the host lacks something
     4  inconclusive: the host did not keep up

@@ -3,6 +3,7 @@
 use crate::recorder::bins::{Closed, Grid, Series};
 use crate::recorder::ledger::Ledger;
 use crate::wiring::End;
+use proto::counters::DropReason;
 use proto::events::{DeviceEvent, EventKind};
 use proto::ids::PortNumber;
 use proto::units::Instant;
@@ -76,6 +77,21 @@ pub struct FoldedEvents {
     pub counts: Series<u64>,
 }
 
+/// Frames of one lane that a port dropped for one reason.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LaneDrops {
+    /// The port.
+    pub at: End,
+    /// Virtual lane or priority.
+    pub tc: u8,
+    /// The reason.
+    pub reason: DropReason,
+    /// Number of frames.
+    pub frames: u64,
+    /// The instant of the first.
+    pub first: Instant,
+}
+
 /// The events of a worker's devices, in the order in which they occurred.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordedEvents {
@@ -83,6 +99,9 @@ pub struct RecordedEvents {
     pub events: Vec<LoggedEvent>,
     /// Events only counted, by port and kind.
     pub folded: Vec<FoldedEvents>,
+    /// Every dropped frame, logged or only counted, by port, lane and reason.
+    #[serde(default)]
+    pub drops: Vec<LaneDrops>,
 }
 
 #[derive(Clone, Default)]
@@ -107,6 +126,8 @@ pub(super) struct EventLogger {
     /// Places with events that were only counted in the open bin.
     open: Vec<Place>,
     counts: Ledger<u64>,
+    /// Number and first instant of the drops of a port, lane and reason.
+    drops: BTreeMap<(End, u8, DropReason), (u64, Instant)>,
 }
 
 impl EventLogger {
@@ -120,6 +141,7 @@ impl EventLogger {
             devices: devices.collect(),
             open: Vec::new(),
             counts: Ledger::new(),
+            drops: BTreeMap::new(),
         }
     }
 
@@ -127,6 +149,10 @@ impl EventLogger {
     pub(super) fn push(&mut self, device: usize, event: DeviceEvent, handled: Instant) {
         let (node, ports) = &mut self.devices[device];
         let KindRow { index, name, is_always_kept } = kind_row(&event.kind);
+        if let EventKind::Drop { reason, .. } = event.kind {
+            let at = End { node: *node, port: event.port };
+            self.drops.entry((at, event.tc, reason)).or_insert((0, event.at)).0 += 1;
+        }
         let port = event.port.index();
         let tally = &mut ports[port][index];
         tally.kind = name;
@@ -165,7 +191,14 @@ impl EventLogger {
                 }));
             }
         }
-        let mut log = RecordedEvents { events: self.events, folded };
+        let drops = self.drops.into_iter().map(|((at, tc, reason), (frames, first))| LaneDrops {
+            at,
+            tc,
+            reason,
+            frames,
+            first,
+        });
+        let mut log = RecordedEvents { events: self.events, folded, drops: drops.collect() };
         log.sort();
         log
     }
@@ -181,9 +214,10 @@ impl RecordedEvents {
     ) -> RecordedEvents {
         let mut merged = RecordedEvents::default();
         let mut all = Vec::new();
-        for RecordedEvents { events, folded } in workers {
+        for RecordedEvents { events, folded, drops } in workers {
             all.extend(events);
             merged.folded.extend(folded);
+            merged.drops.extend(drops);
         }
         // Stable: the events of one device stay in their order.
         all.sort_by_key(|logged| (logged.handled, logged.node));
@@ -216,6 +250,7 @@ impl RecordedEvents {
 
     fn sort(&mut self) {
         self.folded.sort_by(|a, b| (a.at, &a.kind).cmp(&(b.at, &b.kind)));
+        self.drops.sort_by_key(|drops| (drops.at, drops.tc, drops.reason));
     }
 }
 

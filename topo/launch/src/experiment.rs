@@ -10,6 +10,7 @@ use proto::technology::Technology;
 use proto::units::Instant;
 use results::deadlock::{self, Deadlock};
 use results::evaluate::{RunData, evaluate};
+use results::lossless::LosslessDrops;
 use results::remarks;
 use results::run_directory::hosts;
 use results::run_directory::result::{
@@ -167,6 +168,14 @@ fn describe(
         // A lost frame that is not counted is an error, whatever the measures are.
         verdict = Verdict::Fail;
     }
+    // Frames from a capture obey no pause.
+    let fed =
+        (!conditions.injections.is_empty()).then_some("frames fed from outside obey no pause");
+    let expected = fed.or(scenario.run.expected_drops());
+    let lossless_drops = LosslessDrops::of(&lab.fabric, &outcome.recordings, expected);
+    verdict = Verdict::worst(
+        lossless_drops.iter().map(|drops| drops.verdict(outcome.fidelity.ok)).chain([verdict]),
+    );
     let seconds = lab.plan.stop.as_ps() as f64 / 1e12;
     RunResult {
         schema: SCHEMA,
@@ -192,6 +201,7 @@ fn describe(
         captures: result::captures(&outcome.recordings),
         deadlocks: deadlocks(lab, outcome),
         headroom_alarms: result::headroom_alarms(&lab.fabric, &outcome.recordings),
+        lossless_drops,
         remarks: remarks::unanswered_marks(
             &scenario.scheme.kind,
             &scenario.fabric.foreign,

@@ -328,6 +328,9 @@ fn worst_miss(run: &Run) -> String {
         return "Frames are missing: what was sent is not what arrived, waits or was dropped."
             .into();
     }
+    if let Some(drops) = result.lossless_drops.as_ref().filter(|drops| drops.expected.is_none()) {
+        return format!("{drops}.");
+    }
     let missed = result.expectations.iter().filter(|judged| judged.verdict == Verdict::Fail);
     let Some(judged) = missed.max_by(|a, b| miss(a).total_cmp(&miss(b))) else {
         return found(run);

@@ -99,6 +99,9 @@ fn lede(facts: &Facts<'_>) -> Markup {
         @for deadlock in result.deadlocks.iter().take(1) {
             b { "Deadlock on lane " (deadlock.tc) ": " (deadlock.circle.join(" → ")) ". " }
         }
+        @if let Some((drops, why)) = result.lossless_drops.as_ref().and_then(|drops| Some((drops, drops.expected.as_ref()?))) {
+            b { (drops) } ", as the scenario expects: " (why) ". "
+        }
         @if result.deadlocks.is_empty() && !result.saturation.circle.is_empty() {
             b { "Outputs waited in a circle: " (result.saturation.circle.join(" → ")) ". " }
         }

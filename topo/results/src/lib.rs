@@ -4,6 +4,7 @@ pub mod deadlock;
 pub mod evaluate;
 pub mod fairness;
 mod latencies;
+pub mod lossless;
 pub mod remarks;
 pub mod run_directory;
 pub mod saturation;

@@ -2,6 +2,7 @@
 
 use crate::verdict::{Judgement, Verdict};
 use scenario::measure::value::Value;
+use std::collections::BTreeMap;
 
 /// The verdict in capitals, as reports print it.
 pub fn word(verdict: Verdict) -> &'static str {
@@ -42,4 +43,23 @@ pub fn number(value: Option<f64>) -> String {
         Some(value) if value.abs() >= 10.0 => format!("{value:.1}"),
         Some(value) => format!("{value:.3}"),
     }
+}
+
+/// The counts that are not zero, with their reasons; empty without any.
+pub fn reasons(counts: &BTreeMap<String, u64>) -> String {
+    let known = counts.iter().filter(|(_, count)| **count > 0);
+    known.map(|(reason, count)| format!("{count} {reason}")).collect::<Vec<_>>().join(", ")
+}
+
+/// A time with three digits, in the unit that fits.
+pub fn time(ps: u64) -> String {
+    let (unit, size) = match ps {
+        1_000_000_000_000.. => ("s", 1e12),
+        1_000_000_000.. => ("ms", 1e9),
+        1_000_000.. => ("us", 1e6),
+        _ => ("ns", 1e3),
+    };
+    let value = ps as f64 / size;
+    let digits = usize::from(value < 100.0) + usize::from(value < 10.0);
+    format!("{value:.digits$} {unit}")
 }

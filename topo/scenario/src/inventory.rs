@@ -37,6 +37,8 @@ pub struct Fabric {
     pub lanes: Vec<u8>,
     /// Lanes that must lose nothing for want of room; bit n is lane n.
     pub lossless: u16,
+    /// Those of them that flow control protects: none without any pause.
+    pub protected: u16,
     /// Hosts at attached ports, with names and addresses.
     pub hosts: Vec<Host>,
 }
@@ -99,6 +101,11 @@ impl Fabric {
     /// Whether lane `tc` must lose nothing for want of room.
     pub fn is_lossless(&self, tc: u8) -> bool {
         tc < 16 && self.lossless >> tc & 1 == 1
+    }
+
+    /// Whether flow control is to keep every frame of lane `tc`.
+    pub fn is_protected(&self, tc: u8) -> bool {
+        tc < 16 && self.protected >> tc & 1 == 1
     }
 
     /// The name of the traffic item with this number.

@@ -196,7 +196,7 @@ impl Scenario {
 
     /// Reads every part, so that each can report its faults, before any of them may be missing.
     fn read(root: &Fields<'_>) -> Option<Scenario> {
-        let run = root.table("run").and_then(|fields| fields.params::<Run>());
+        let run = root.table("run").and_then(|fields| run::read(&fields));
         let end = run.as_ref().map_or(Instant::NEVER, Run::end);
         let mut fabric = fabric::read(&root.table("fabric")?)?;
         lab::read(root, &mut fabric);

@@ -101,6 +101,10 @@ fn fabric(scenario: &Scenario) -> Fabric {
         items: (0..nodes.len()).map(items).collect(),
         lanes: classes.iter().map(|class| settings.lane_of(class.service_level)).collect(),
         lossless: lossless(settings),
+        protected: match &settings.link.control {
+            FlowControlConfig::Pause(pause) if pause.mode == PauseMode::None => 0,
+            _ => lossless(settings),
+        },
         hosts: settings.hosts.clone(),
     }
 }

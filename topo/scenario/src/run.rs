@@ -1,6 +1,6 @@
 //! `[run]`: how long, how fast, on what, and what is recorded.
 
-use crate::keyfile::fields::Texts;
+use crate::keyfile::fields::{Fields, Texts};
 use emulation::cable::Carrier;
 use proto::params::{FromValue, KeyTable, Params, Value};
 use proto::units::{Bytes, Duration, Instant};
@@ -40,10 +40,30 @@ proto::params! {
         sample: Option<Duration> = Span, Optional;
         /// Fold events past the bounds, or keep all.
         events: Events = Events::KIND, Default("bounded");
+        /// Lossless frames that are lost to congestion fail the run, or the scenario expects them and states why.
+        lossless_drops: OnDrops = OnDrops::KIND, Default("fail");
+        /// Why the scenario loses lossless frames, with its source.
+        lossless_drops_why: Option<String> = Text, Optional => Is("lossless_drops", &["expected"]);
     }
 }
 
+/// Reads `[run]`.
+pub fn read(fields: &Fields<'_>) -> Option<Run> {
+    let run: Run = fields.params()?;
+    if run.lossless_drops == OnDrops::Expected && run.expected_drops().is_none() {
+        let message = "lossless drops are expected without a reason";
+        fields.error("lossless_drops", message, "lossless_drops_why = \"the reason\"");
+    }
+    Some(run)
+}
+
 impl Run {
+    /// The scenario's reason to expect lost lossless frames, if it does.
+    pub fn expected_drops(&self) -> Option<&str> {
+        let why = self.lossless_drops_why.as_deref().filter(|why| !why.trim().is_empty());
+        why.filter(|_| self.lossless_drops == OnDrops::Expected)
+    }
+
     /// When the run ends.
     pub fn end(&self) -> Instant {
         Instant::ZERO + self.duration
@@ -108,6 +128,16 @@ proto::words! {
         Socket = "socket",
         /// Only those between processes.
         Local = "local",
+    }
+}
+
+proto::words! {
+    /// What lost lossless frames mean.
+    pub enum OnDrops {
+        /// The run fails.
+        Fail = "fail",
+        /// The scenario shows them on purpose.
+        Expected = "expected",
     }
 }
 

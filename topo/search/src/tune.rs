@@ -17,6 +17,8 @@
 use crate::shard::ShardError;
 use launch::LaunchError;
 use objective::Objective;
+use results::lossless::LosslessDrops;
+use results::verdict::Verdict;
 use scenario::Scenario;
 use scenario::tune::Case;
 use search::{Plan, Search, Stop};
@@ -89,6 +91,19 @@ impl Tuning {
     pub fn winner(&self) -> Option<&search::Trial> {
         let best = &self.trials[self.best?];
         (self.objective.key_of(best.judged()).miss <= 0.0).then_some(best)
+    }
+
+    /// The frames of lossless lanes that congestion dropped in all runs, if there were any.
+    pub fn lossless_drops(&self) -> Option<LosslessDrops> {
+        let runs = self.trials.iter().flat_map(|trial| &trial.runs);
+        LosslessDrops::sum(runs.filter_map(|run| run.score.lossless_drops.clone()))
+    }
+
+    /// Whether the best candidate meets the goal, and no run lost lossless frames that the scenario does not expect.
+    pub fn verdict(&self) -> Verdict {
+        let goal = if self.winner().is_some() { Verdict::Pass } else { Verdict::Fail };
+        let lost = self.lossless_drops().map(|drops| drops.verdict(true));
+        Verdict::worst(lost.into_iter().chain([goal]))
     }
 }
 

@@ -105,6 +105,7 @@ pub fn write_suite(folder: &Path, rows: &[Row<'_>]) -> std::io::Result<()> {
                     "name": row.stem, "scenario": result.scenario, "dir": at, "seed": result.seed,
                     "backend": result.backend, "verdict": result.verdict,
                     "measures": result.measures, "expectations": result.expectations,
+                    "lossless_drops": result.lossless_drops,
                 }),
                 Err(error) => json!({ "name": row.stem, "dir": at, "error": error }),
             }

@@ -175,7 +175,11 @@ fn conclude(options: &Options, experiment: &Experiment, state: &LiveState) -> Ex
     let met = result.expectations.iter().filter(|judged| judged.verdict == Verdict::Pass).count();
     let sentence = match &result.say {
         Some(said) if result.verdict == Verdict::Pass => said.sentence.clone(),
-        _ => format!("{met} of {} expectations met.", result.expectations.len()),
+        _ => {
+            let lost = result.lossless_drops.as_ref().map(|drops| format!(" {drops}."));
+            let of = result.expectations.len();
+            format!("{met} of {of} expectations met.{}", lost.unwrap_or_default())
+        }
     };
     state.end(word(result.verdict), &sentence, report.as_deref());
     eprintln!("{}  {sentence}", word(result.verdict));

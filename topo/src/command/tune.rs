@@ -24,7 +24,8 @@ A run misses the goal by max(0, |1 - cold| - goal). It costs
 A candidate has the largest miss and the largest cost of all cases and seeds. The smaller miss wins,
 then the smaller cost.
 
-Exit code 0 if the best candidate meets the goal in every case with every seed, 1 if not.";
+Exit code 0 if the best candidate meets the goal in every case with every seed, 1 if not, or if a run lost a
+lossless frame to congestion.";
 
 /// Options of `tune`.
 #[derive(Clone, Debug, clap::Args)]
@@ -123,10 +124,9 @@ pub(super) fn run(options: &Options, line: &str) -> Outcome {
         let written = write(folder, &loaded, options, &tuning, &json);
         written.map_err(|error| Failure::host(error).of(folder.display()))?;
     }
-    Ok(match (tuning.stop, tuning.winner()) {
-        (Stop::Interrupted, _) => Exit::Interrupted,
-        (_, Some(_)) => Exit::Good,
-        (_, None) => Exit::Failed,
+    Ok(match tuning.stop {
+        Stop::Interrupted => Exit::Interrupted,
+        _ => tuning.verdict().into(),
     })
 }
 

@@ -6,6 +6,7 @@ use launch::lab::balance::Balance;
 use launch::lab::folder::{DaemonRecord, HostRecord};
 use launch::lab::rights::ThreadRights;
 use results::run_directory::result::Conservation;
+use results::wording::reasons;
 use scenario::host::HostKind;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -50,10 +51,6 @@ pub struct LabLine {
 pub fn balance(balance: &Balance) -> String {
     let Conservation { injected, delivered, buffered, ref dropped, .. } = balance.frames;
     let sum: u64 = dropped.values().sum();
-    let reasons = |counts: &BTreeMap<String, u64>| {
-        let known = counts.iter().filter(|(_, count)| **count > 0);
-        known.map(|(reason, count)| format!("{count} {reason}")).collect::<Vec<_>>().join(", ")
-    };
     let dropped = if sum > 0 { format!(" ({})", reasons(dropped)) } else { String::new() };
     let missing = i128::from(injected) - i128::from(delivered + buffered + sum);
     let missing = match missing {
@@ -64,9 +61,12 @@ pub fn balance(balance: &Balance) -> String {
         "" => String::new(),
         reasons => format!("  refused {reasons}\n"),
     };
+    let kept_up = balance.kept_up.unwrap_or(true);
+    let lost = balance.lossless_drops.as_ref().map(|drops| format!("  {}\n", drops.line(kept_up)));
+    let lost = lost.unwrap_or_default();
     format!(
         "  frames  {injected} sent = {delivered} delivered + {buffered} under way + {sum} dropped{dropped}\
-         {missing}\n{refused}"
+         {missing}\n{refused}{lost}"
     )
 }
 

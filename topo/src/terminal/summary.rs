@@ -10,7 +10,7 @@ use proto::events::Direction;
 use results::run_directory::result::{ClockPiece, DeadlockLine, HeadroomLine, RunResult};
 use results::saturation::Tree;
 use results::verdict::{Judgement, Verdict};
-use results::wording::{accepted, number, word, written};
+use results::wording::{accepted, number, reasons, word, written};
 use scenario::measure::{At, Quantity};
 use std::collections::BTreeMap;
 
@@ -33,14 +33,18 @@ pub fn text(experiment: &Experiment) -> String {
     lines.extend(pictures(experiment));
     lines.extend(trees(result));
     let balance = &result.conservation;
+    let dropped = reasons(&balance.dropped);
+    let dropped = if dropped.is_empty() { dropped } else { format!(" ({dropped})") };
     lines.push(format!(
-        "  frames  {} sent = {} delivered + {} under way + {} dropped{}",
+        "  frames  {} sent = {} delivered + {} under way + {} dropped{dropped}{}",
         balance.injected,
         balance.delivered,
         balance.buffered,
         balance.dropped.values().sum::<u64>(),
         if balance.closes() { "" } else { "   ✕ DOES NOT CLOSE" },
     ));
+    let lost = result.lossless_drops.iter();
+    lines.extend(lost.map(|drops| format!("  {}", drops.line(result.fidelity.ok))));
     lines.extend(result.captures.iter().filter_map(capture));
     lines.extend(refused(&result.refused));
     lines.extend(result.deadlocks.iter().map(deadlock));
@@ -121,9 +125,7 @@ fn headroom_alarm(alarms: &[HeadroomLine]) -> Option<String> {
 
 /// Datagrams that the sockets refused, by reason, if there were any.
 fn refused(refused: &BTreeMap<String, u64>) -> Option<String> {
-    let known = refused.iter().filter(|(_, count)| **count > 0);
-    let reasons: Vec<String> = known.map(|(reason, count)| format!("{count} {reason}")).collect();
-    (!reasons.is_empty()).then(|| format!("  refused {}", reasons.join(", ")))
+    Some(reasons(refused)).filter(|text| !text.is_empty()).map(|text| format!("  refused {text}"))
 }
 
 /// The fidelity of the host, as text.

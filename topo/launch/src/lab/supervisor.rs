@@ -119,7 +119,7 @@ fn run_lab(folder: &Path, record: &mut LabRecord) -> Result<(), LaunchError> {
         Ok(())
     });
     hosts.stop();
-    record.balance = ended?.as_deref().map(Balance::of_reports);
+    record.balance = ended?.as_deref().map(|reports| Balance::of_reports(reports, &job));
     Ok(())
 }
 

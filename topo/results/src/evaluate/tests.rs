@@ -53,6 +53,7 @@ fn fabric() -> Fabric {
         items: vec![vec![0], vec![]],
         lanes: vec![0],
         lossless: u16::MAX,
+        protected: u16::MAX,
         hosts: Vec::new(),
     }
 }

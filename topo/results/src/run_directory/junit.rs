@@ -1,4 +1,4 @@
-//! `junit.xml`: each expectation as a test case, for continuous integration.
+//! `junit.xml`: each expectation as a test case, and lost lossless frames as one, for continuous integration.
 
 use crate::run_directory::WriteError;
 use crate::run_directory::result::RunResult;
@@ -33,7 +33,17 @@ fn text(result: &RunResult) -> String {
         case.set_classname(result.scenario.as_str());
         case
     });
-    document(&result.scenario, cases)
+    let lost = result.lossless_drops.iter().map(|drops| {
+        let status = match drops.verdict(result.fidelity.ok) {
+            Verdict::Pass => TestCaseStatus::success(),
+            Verdict::Fail => failed(drops.to_string()),
+            Verdict::Inconclusive => skipped("the host did not keep up"),
+        };
+        let mut case = TestCase::new("lossless_drops", status);
+        case.set_classname(result.scenario.as_str());
+        case
+    });
+    document(&result.scenario, cases.chain(lost))
 }
 
 /// The status of a case that did not run, or that is not reliable.

@@ -1,6 +1,7 @@
 //! `run.json`: the verdict and everything that leads to it (docs/spec/design.md 5).
 
 use crate::latencies::Latencies;
+use crate::lossless::LosslessDrops;
 pub use crate::run_directory::clock::{ClockPiece, ClockPieces};
 pub use crate::run_directory::conservation::{Conservation, OnCables};
 use crate::run_directory::hosts::HostLine;
@@ -107,6 +108,9 @@ pub struct RunResult {
     /// Alarms of headroom that was nearly used up; left out if there were none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub headroom_alarms: Vec<HeadroomLine>,
+    /// Frames of lossless lanes that congestion dropped; left out if there were none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lossless_drops: Option<LosslessDrops>,
     /// Commands of hosts; left out if there were none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<HostLine>,

@@ -231,6 +231,7 @@ fn result(judged: Vec<Judgement>, fidelity: Fidelity) -> RunResult {
         refused: BTreeMap::new(),
         deadlocks: Vec::new(),
         headroom_alarms: Vec::new(),
+        lossless_drops: None,
         hosts: Vec::new(),
         captures: Vec::new(),
         remarks: Vec::new(),

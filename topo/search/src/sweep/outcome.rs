@@ -1,6 +1,7 @@
 //! The result at one point: mean and deviation of each measure over the seeds.
 
 use super::grid::Point;
+use results::lossless::LosslessDrops;
 use results::run_directory::result::RunResult;
 use results::verdict::Verdict;
 use scenario::measure::value::Value;
@@ -14,6 +15,8 @@ pub struct Row {
     pub point: Point,
     /// The worst verdict of its runs.
     pub verdict: Verdict,
+    /// The frames of lossless lanes that congestion dropped in its runs, if there were any.
+    pub lossless_drops: Option<LosslessDrops>,
     /// By measure.
     pub cells: BTreeMap<String, Cell>,
 }
@@ -40,7 +43,9 @@ impl Row {
             (name, Cell::of(&values))
         };
         let cells = names.map(cell).collect();
-        Row { point, verdict, cells }
+        let lost = results.iter().filter_map(|result| result.lossless_drops.clone());
+        let lossless_drops = LosslessDrops::sum(lost);
+        Row { point, verdict, lossless_drops, cells }
     }
 
     /// The mean of `measure`.

@@ -23,6 +23,10 @@ pub fn text(sweep: &Sweep, swept: &Swept) -> String {
         if sweep.seeds == 1 { "1 seed".to_owned() } else { format!("{} seeds", sweep.seeds) };
     let table = table(header, rows, 0);
     let mut out = format!("{}, {} points, {seeds}\n{table}\n", sweep.name, swept.rows.len());
+    for row in &swept.rows {
+        let Some(drops) = &row.lossless_drops else { continue };
+        out += &format!("\n  {} ({})", drops.line(true), row.point.labels.join(", "));
+    }
     for judged in &swept.judged {
         let values: Vec<String> = judged.values.iter().map(|value| number(*value)).collect();
         let mark = if judged.verdict == Verdict::Pass { "ok  " } else { "FAIL" };
@@ -44,7 +48,10 @@ pub fn json(sweep: &Sweep, swept: &Swept) -> Value {
     let points = swept.rows.iter().map(|row| {
         let axes = sweep.axes.iter().map(|axis| &axis.name);
         let at: BTreeMap<_, _> = axes.zip(&row.point.labels).collect();
-        json!({ "at": at, "set": row.point.sets, "verdict": row.verdict, "measures": row.cells })
+        json!({
+            "at": at, "set": row.point.sets, "verdict": row.verdict, "measures": row.cells,
+            "lossless_drops": row.lossless_drops,
+        })
     });
     json!({
         "schema": 1,

@@ -7,6 +7,7 @@
 //! The order is lexicographic, because a setting that slows innocent traffic is no answer, however fair;
 //! and the cost is a sum, because fairness, swing and a busy hot port can be traded for one another.
 
+use results::lossless::LosslessDrops;
 use scenario::tune::Weights;
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
@@ -16,7 +17,7 @@ use std::cmp::Ordering;
 pub const HOT_SHARE: f64 = 0.96;
 
 /// The score of one run in its window.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Score {
     /// Octets that cold ports received, as a share of those posted for them.
     pub cold: f64,
@@ -27,6 +28,10 @@ pub struct Score {
     /// Standard deviation, from bin to bin, of what cold ports received less what was posted for
     /// them, as a share of the latter's mean.
     pub swing: f64,
+    /// Frames of lossless lanes that congestion dropped up to the end of the window. No setting of a scheme may cause
+    /// them, so they fail the search and rank no candidate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lossless_drops: Option<LosslessDrops>,
 }
 
 /// The key by which settings are compared; smaller is better.
@@ -90,7 +95,8 @@ mod tests {
 
     #[test]
     fn a_run_costs_the_weighted_sum_of_its_flaws() {
-        let score = Score { cold: 0.98, hot: 0.86, fairness: 0.9, swing: 0.04 };
+        let score =
+            Score { cold: 0.98, hot: 0.86, fairness: 0.9, swing: 0.04, lossless_drops: None };
         // 1·0.02 + 2·(0.96 - 0.86) + 1·0.1 + 0.5·0.04 = 0.34; 2 % astray is within the goal.
         let key = OBJECTIVE.judge(&score);
         assert!(near(key.cost, 0.34) && key.miss == 0.0, "{key:?}");
@@ -101,11 +107,14 @@ mod tests {
 
     #[test]
     fn a_candidate_is_as_good_as_its_worst_run_and_the_goal_goes_first() {
-        let fair = Score { cold: 0.9, hot: 0.97, fairness: 1.0, swing: 0.0 };
-        let restored = Score { cold: 1.0, hot: 0.5, fairness: 0.5, swing: 0.2 };
-        let (a, b) = (OBJECTIVE.key_of([fair, fair].iter()), OBJECTIVE.key_of([restored].iter()));
+        let fair = Score { cold: 0.9, hot: 0.97, fairness: 1.0, swing: 0.0, lossless_drops: None };
+        let restored = Score { cold: 1.0, hot: 0.5, fairness: 0.5, swing: 0.2, ..fair.clone() };
+        let (a, b) = (
+            OBJECTIVE.key_of([&fair, &fair].into_iter()),
+            OBJECTIVE.key_of([&restored].into_iter()),
+        );
         assert!(a.cost < b.cost && b.compare(&a) == Ordering::Less);
-        let both = OBJECTIVE.key_of([fair, restored].iter());
+        let both = OBJECTIVE.key_of([&fair, &restored].into_iter());
         assert_eq!((both.miss, both.cost), (a.miss, b.cost));
     }
 }

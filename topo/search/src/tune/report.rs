@@ -24,11 +24,12 @@ pub fn ranking(tuning: &Tuning) -> Vec<&Trial> {
 /// The worst value of each figure of a candidate in one case over all seeds.
 fn worst(trial: &Trial, case: usize) -> Option<Score> {
     let full = trial.runs.iter().filter(|run| run.case == case && run.length == Length::Full);
-    full.map(|run| run.score).reduce(|a, b| Score {
+    full.map(|run| run.score.clone()).reduce(|a, b| Score {
         cold: if (1.0 - a.cold).abs() >= (1.0 - b.cold).abs() { a.cold } else { b.cold },
         hot: a.hot.min(b.hot),
         fairness: a.fairness.min(b.fairness),
         swing: a.swing.max(b.swing),
+        lossless_drops: None,
     })
 }
 
@@ -54,11 +55,13 @@ pub fn text(tuning: &Tuning) -> String {
         Stop::Enough => "the time is up",
         Stop::Interrupted => "interrupted",
     };
+    let lost = tuning.lossless_drops().map(|drops| format!("\n{}", drops.line(true)));
     out + &format!(
-        "\n\nfound: {}\n{verdict}; {} runs of {} candidates; {why}",
+        "\n\nfound: {}\n{verdict}; {} runs of {} candidates; {why}{}",
         settings.join(", "),
         tuning.spent,
         tuning.trials.len(),
+        lost.unwrap_or_default(),
     )
 }
 
@@ -121,7 +124,7 @@ pub fn json(tuning: &Tuning, scenario: &str, host: Value) -> Value {
     let trials = tuning.trials.iter().map(|trial| {
         let key = tuning.objective.key_of(trial.judged());
         let runs = trial.runs.iter().map(|run| {
-            let Score { cold, hot, fairness, swing } = run.score;
+            let Score { cold, hot, fairness, swing, .. } = run.score;
             json!({
                 "case": tuning.cases[run.case].name, "seed": run.seed, "length": word(run.length),
                 "cold": cold, "hot": hot, "fairness": fairness, "swing": swing,
@@ -137,6 +140,7 @@ pub fn json(tuning: &Tuning, scenario: &str, host: Value) -> Value {
         "scenario": scenario,
         "goal": tuning.objective.goal,
         "met": tuning.winner().is_some(),
+        "lossless_drops": tuning.lossless_drops(),
         "stop": word(tuning.stop),
         "best": tuning.best.map(|best| settings(tuning, &tuning.trials[best])),
         "cases": cases.collect::<Vec<_>>(),
@@ -158,7 +162,7 @@ pub fn csv(tuning: &Tuning, to: impl io::Write) -> Result<(), csv::Error> {
     for (number, trial) in tuning.trials.iter().enumerate() {
         for run in &trial.runs {
             let key = tuning.objective.judge(&run.score);
-            let Score { cold, hot, fairness, swing } = run.score;
+            let Score { cold, hot, fairness, swing, .. } = run.score;
             let mut row = vec![number.to_string()];
             row.extend(tuning.space.settings(&trial.point).map(|(_, value)| value.to_string()));
             row.push(tuning.cases[run.case].name.clone());

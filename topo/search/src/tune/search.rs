@@ -99,7 +99,7 @@ pub enum Stop {
 }
 
 /// A completed run.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Run {
     /// Index of the case.
     pub case: usize,

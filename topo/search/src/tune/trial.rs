@@ -13,6 +13,7 @@ use proto::counters::DeviceReading;
 use proto::device::Depth;
 use proto::units::Instant;
 use results::fairness::jain;
+use results::lossless::LosslessDrops;
 use scenario::Scenario;
 use scenario::render::{Lab, render};
 use scenario::run::Backend;
@@ -39,7 +40,8 @@ pub fn run(scenario: &Scenario, ideal: &Ideal, window: Window) -> Result<Score, 
     // The virtual clock writes no files.
     let job = Job::new(&scenario, &lab, Path::new(""));
     let outcome = (substrate(Backend::Virtual).run)(&job, &mut |_| {})?;
-    score(&lab, &outcome.recordings, ideal, window).ok_or(TuneError::NoReadings)
+    score(&lab, &outcome.recordings, ideal, window, scenario.run.expected_drops())
+        .ok_or(TuneError::NoReadings)
 }
 
 fn edges((from, to): Window) -> Vec<Edge> {
@@ -57,7 +59,13 @@ struct Cold {
     posted: f64,
 }
 
-fn score(lab: &Lab, recordings: &[Recording], ideal: &Ideal, window: Window) -> Option<Score> {
+fn score(
+    lab: &Lab,
+    recordings: &[Recording],
+    ideal: &Ideal,
+    window: Window,
+    expected: Option<&str>,
+) -> Option<Score> {
     // One worker has all nodes, in their order.
     let [recording] = recordings else { return None };
     let (first, last) = (recording.edges.first()?, recording.edges.last()?);
@@ -70,6 +78,7 @@ fn score(lab: &Lab, recordings: &[Recording], ideal: &Ideal, window: Window) -> 
         hot: f64::INFINITY,
         fairness: 1.0,
         swing: swing(&cold),
+        lossless_drops: LosslessDrops::of(&lab.fabric, recordings, expected),
     };
     for hot in &ideal.hot {
         let line = lab.nics.get(hot.node)?.link.rate.get() as f64;

@@ -38,7 +38,10 @@ pub(in super::super) fn run(options: &Options) -> Outcome {
             Ok(balance) => {
                 println!("lab {} is down", record.lab);
                 match balance {
-                    Some(balance) => say!("{}", terminal::lab::balance(&balance).trim_end()),
+                    Some(balance) => {
+                        say!("{}", terminal::lab::balance(&balance).trim_end());
+                        exit = exit.max(balance.verdict().into());
+                    }
                     None => eprintln!(
                         "  no balance: a process of the lab was killed, or had no room for its account"
                     ),
@@ -46,7 +49,7 @@ pub(in super::super) fn run(options: &Options) -> Outcome {
             }
             Err(error) => {
                 eprintln!("lab {}: {error}", record.lab);
-                exit = Exit::Host;
+                exit = exit.max(Exit::Host);
             }
         }
     }

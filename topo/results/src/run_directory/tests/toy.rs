@@ -51,6 +51,7 @@ pub(super) fn fabric() -> Fabric {
         items: vec![vec![1], vec![]],
         lanes: vec![3],
         lossless: u16::MAX,
+        protected: u16::MAX,
         hosts: Vec::new(),
     }
 }

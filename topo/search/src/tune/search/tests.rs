@@ -34,7 +34,7 @@ fn score(job: &Job) -> Score {
     let (a, b) = (job.point.0[0] as f64 - centre.0, job.point.0[1] as f64 - centre.1);
     let short = (a * a + b * b).sqrt() / 100.0;
     let noise = if job.length == Length::Short { 0.02 * (job.seed % 2) as f64 } else { 0.0 };
-    Score { cold: 1.0 - short - noise, hot: 1.0, fairness: 1.0, swing: 0.0 }
+    Score { cold: 1.0 - short - noise, hot: 1.0, fairness: 1.0, swing: 0.0, lossless_drops: None }
 }
 
 fn space() -> Space {
