@@ -94,10 +94,11 @@ class Run:
         return _native.Table.from_jsonl(self.folder / "events.jsonl")
 
     def failures(self) -> list[str]:
-        """Each expectation that does not hold, and lossless frames that congestion dropped, in a sentence."""
+        """Each expectation that does not hold, lost lossless frames, and violations of physics, in a sentence."""
         lost = self.result.get("lossless_drops") or {}
+        broken = [_broken(one) for one in [self.result.get("violations")] if one]
         drops = [_lost(lost)] if lost and "expected" not in lost else []
-        return [_failure(one) for one in self.expectations if one["verdict"] != "pass"] + drops
+        return [_failure(one) for one in self.expectations if one["verdict"] != "pass"] + drops + broken
 
     def check(self) -> None:
         """Raises AssertionError unless the run has passed, with what it expected and what it measured."""
@@ -138,6 +139,10 @@ def _bounds(one: Mapping[str, Any]) -> str:
 def _lost(drops: Mapping[str, Any]) -> str:
     why = ", ".join(f"{frames} {reason}" for reason, frames in drops["reasons"].items())
     return f"{drops['frames']} lossless frames lost: {why}, first at {drops['port']} after {drops['at_ps'] / 1e6:.3g} us"
+
+
+def _broken(one: Mapping[str, Any]) -> str:
+    return f"{one['port']}: a frame of {one['bytes']} octets at {one['at_ps']} ps breaks the law {one['law']}"
 
 
 def _failure(one: Mapping[str, Any]) -> str:

@@ -20,6 +20,7 @@ use results::run_directory::result::{
 use results::run_directory::{self, Remark, RemarkKind, RunRecord, WriteError, junit};
 use results::saturation;
 use results::verdict::{Judgement, Measured, Verdict, judge};
+use results::violations::Violations;
 use scenario::Scenario;
 use scenario::render::{Lab, render};
 use scenario::run::Pace;
@@ -176,6 +177,10 @@ fn describe(
     verdict = Verdict::worst(
         lossless_drops.iter().map(|drops| drops.verdict(outcome.fidelity.ok)).chain([verdict]),
     );
+    let violations = Violations::of(&lab.fabric, &outcome.recordings);
+    if violations.is_some() {
+        verdict = Verdict::Fail;
+    }
     let seconds = lab.plan.stop.as_ps() as f64 / 1e12;
     RunResult {
         schema: SCHEMA,
@@ -202,6 +207,7 @@ fn describe(
         deadlocks: deadlocks(lab, outcome),
         headroom_alarms: result::headroom_alarms(&lab.fabric, &outcome.recordings),
         lossless_drops,
+        violations,
         remarks: remarks::unanswered_marks(
             &scenario.scheme.kind,
             &scenario.fabric.foreign,

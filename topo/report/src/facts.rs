@@ -328,6 +328,9 @@ fn worst_miss(run: &Run) -> String {
         return "Frames are missing: what was sent is not what arrived, waits or was dropped."
             .into();
     }
+    if let Some(broken) = &result.violations {
+        return format!("{broken}.");
+    }
     if let Some(drops) = result.lossless_drops.as_ref().filter(|drops| drops.expected.is_none()) {
         return format!("{drops}.");
     }

@@ -9,4 +9,5 @@ pub mod remarks;
 pub mod run_directory;
 pub mod saturation;
 pub mod verdict;
+pub mod violations;
 pub mod wording;

@@ -49,6 +49,9 @@ pub enum TuneError {
     /// A run failed.
     #[error(transparent)]
     Launch(#[from] LaunchError),
+    /// A frame broke a law of physics.
+    #[error("{0}")]
+    Violation(String),
     /// A run ended without readings.
     #[error("a run left no readings at the edges of its window")]
     NoReadings,

@@ -106,6 +106,7 @@ pub fn write_suite(folder: &Path, rows: &[Row<'_>]) -> std::io::Result<()> {
                     "backend": result.backend, "verdict": result.verdict,
                     "measures": result.measures, "expectations": result.expectations,
                     "lossless_drops": result.lossless_drops,
+                    "violations": result.violations,
                 }),
                 Err(error) => json!({ "name": row.stem, "dir": at, "error": error }),
             }

@@ -138,6 +138,7 @@ fn failure(error: TuneError) -> Failure {
         TuneError::NoHotPort(_) => Failure::usage(error),
         TuneError::Launch(error) => error.into(),
         TuneError::NoReadings => Failure::new(Exit::Died, error),
+        TuneError::Violation(_) => Failure::new(Exit::Failed, error),
         TuneError::Shard(error) => Failure::new(exit_of(&error), with_sources(&error)),
         TuneError::Due { .. } => Failure::new(Exit::Incomplete, error),
     }

@@ -64,9 +64,11 @@ pub fn balance(balance: &Balance) -> String {
     let kept_up = balance.kept_up.unwrap_or(true);
     let lost = balance.lossless_drops.as_ref().map(|drops| format!("  {}\n", drops.line(kept_up)));
     let lost = lost.unwrap_or_default();
+    let broken = balance.violations.as_ref().map(|broken| format!("  ✕ {broken}\n"));
+    let broken = broken.unwrap_or_default();
     format!(
         "  frames  {injected} sent = {delivered} delivered + {buffered} under way + {sum} dropped{dropped}\
-         {missing}\n{refused}{lost}"
+         {missing}\n{refused}{lost}{broken}"
     )
 }
 

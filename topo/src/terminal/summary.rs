@@ -45,6 +45,7 @@ pub fn text(experiment: &Experiment) -> String {
     ));
     let lost = result.lossless_drops.iter();
     lines.extend(lost.map(|drops| format!("  {}", drops.line(result.fidelity.ok))));
+    lines.extend(result.violations.iter().map(|broken| format!("  ✕ {broken}")));
     lines.extend(result.captures.iter().filter_map(capture));
     lines.extend(refused(&result.refused));
     lines.extend(result.deadlocks.iter().map(deadlock));

@@ -10,6 +10,7 @@ use emulation::fidelity::judge;
 use results::lossless::LosslessDrops;
 use results::run_directory::result::{Conservation, OnCables};
 use results::verdict::Verdict;
+use results::violations::Violations;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
@@ -28,6 +29,9 @@ pub struct Balance {
     /// Of a lab that has ended: the frames of lossless lanes that congestion dropped, if there were any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lossless_drops: Option<LosslessDrops>,
+    /// Of a lab that has ended: frames that broke a law of physics, if there were any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub violations: Option<Violations>,
     /// Of a lab that has ended: whether the host kept up, which decides about lost lossless frames only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept_up: Option<bool>,
@@ -51,14 +55,15 @@ impl Balance {
         let devices = reports.iter().flat_map(|report| &report.recording.last);
         let cables: OnCables = on_cables(parts.clone(), false);
         let ended = reports.iter().map(|report| report.stopped_at.as_ps()).max();
-        let recordings = reports.iter().map(|report| &report.recording);
+        let recordings = || reports.iter().map(|report| &report.recording);
         let dilation = NonZeroU64::new(job.dilation).unwrap_or(NonZeroU64::MIN);
         Balance {
             lossless_drops: LosslessDrops::of(
                 &job.lab.fabric,
-                recordings,
+                recordings(),
                 job.run.expected_drops(),
             ),
+            violations: Violations::of(&job.lab.fabric, recordings()),
             kept_up: Some(judge(&evidence(reports, Vec::new()), dilation).ok),
             ..Balance::new(ended.unwrap_or_default(), Conservation::of(devices, &cables), parts)
         }
@@ -66,6 +71,9 @@ impl Balance {
 
     /// What the end of the lab means for the exit code.
     pub fn verdict(&self) -> Verdict {
+        if self.violations.is_some() {
+            return Verdict::Fail;
+        }
         let kept_up = self.kept_up.unwrap_or(true);
         self.lossless_drops.as_ref().map_or(Verdict::Pass, |drops| drops.verdict(kept_up))
     }
@@ -78,7 +86,14 @@ impl Balance {
         let mut refused = refused(parts.map(|(.., exchange)| exchange));
         refused.retain(|_, count| *count > 0);
         let closes = frames.closes();
-        let (lossless_drops, kept_up) = (None, None);
-        Balance { at_ps, frames, refused, closes, lossless_drops, kept_up }
+        Balance {
+            at_ps,
+            frames,
+            refused,
+            closes,
+            lossless_drops: None,
+            violations: None,
+            kept_up: None,
+        }
     }
 }

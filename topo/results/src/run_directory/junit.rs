@@ -1,4 +1,5 @@
-//! `junit.xml`: each expectation as a test case, and lost lossless frames as one, for continuous integration.
+//! `junit.xml`: each expectation as a test case, and one each for lost lossless frames and violations of physics, for
+//! continuous integration.
 
 use crate::run_directory::WriteError;
 use crate::run_directory::result::RunResult;
@@ -43,7 +44,12 @@ fn text(result: &RunResult) -> String {
         case.set_classname(result.scenario.as_str());
         case
     });
-    document(&result.scenario, cases.chain(lost))
+    let broken = result.violations.iter().map(|broken| {
+        let mut case = TestCase::new("physics", failed(broken.to_string()));
+        case.set_classname(result.scenario.as_str());
+        case
+    });
+    document(&result.scenario, cases.chain(lost).chain(broken))
 }
 
 /// The status of a case that did not run, or that is not reliable.

@@ -8,6 +8,7 @@ use crate::run_directory::hosts::HostLine;
 use crate::run_directory::{FileSummary, WriteError};
 use crate::saturation::Saturation;
 use crate::verdict::{Judgement, Measured, Verdict};
+use crate::violations::Violations;
 use emulation::fidelity::verdict::LATENESS_LIMIT;
 use emulation::frame_tap::CaptureStatistics;
 use emulation::recorder::Recording;
@@ -111,6 +112,9 @@ pub struct RunResult {
     /// Frames of lossless lanes that congestion dropped; left out if there were none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lossless_drops: Option<LosslessDrops>,
+    /// Frames that broke a law of physics; left out if there were none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub violations: Option<Violations>,
     /// Commands of hosts; left out if there were none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<HostLine>,

@@ -232,6 +232,7 @@ fn result(judged: Vec<Judgement>, fidelity: Fidelity) -> RunResult {
         deadlocks: Vec::new(),
         headroom_alarms: Vec::new(),
         lossless_drops: None,
+        violations: None,
         hosts: Vec::new(),
         captures: Vec::new(),
         remarks: Vec::new(),

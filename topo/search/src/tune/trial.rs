@@ -14,6 +14,7 @@ use proto::device::Depth;
 use proto::units::Instant;
 use results::fairness::jain;
 use results::lossless::LosslessDrops;
+use results::violations::Violations;
 use scenario::Scenario;
 use scenario::render::{Lab, render};
 use scenario::run::Backend;
@@ -40,6 +41,9 @@ pub fn run(scenario: &Scenario, ideal: &Ideal, window: Window) -> Result<Score, 
     // The virtual clock writes no files.
     let job = Job::new(&scenario, &lab, Path::new(""));
     let outcome = (substrate(Backend::Virtual).run)(&job, &mut |_| {})?;
+    if let Some(broken) = Violations::of(&lab.fabric, &outcome.recordings) {
+        return Err(TuneError::Violation(broken.to_string()));
+    }
     score(&lab, &outcome.recordings, ideal, window, scenario.run.expected_drops())
         .ok_or(TuneError::NoReadings)
 }
