@@ -285,14 +285,17 @@ impl Device for Nic {
         // Path records move queue pairs to other lanes than those of the workload.
         let of_any = managed.map(|_| self.workload.next_action());
         for lane in self.data_lanes() {
-            // A ready lane waits for the busy line or for credit. Neither an arrival nor a permission helps
-            // it. A lane that is not ready waits for one of these, but not before the line is free.
+            // A ready lane waits for the busy line or for credit. An arrival does not help it, because it goes behind
+            // the messages that wait. A permission may: the frame of an earlier message may be short enough for the
+            // credit that is left. A lane that is not ready waits for either, but not before the line is free.
+            let permission = self.adapter.next_permission(lane);
             if !self.adapter.is_ready(lane) {
                 let action = of_any.unwrap_or_else(|| self.workload.next_action_at(lane));
-                let due = action.min(self.adapter.next_permission(lane));
-                next = next.min(due.max(line_free));
+                next = next.min(action.min(permission).max(line_free));
             } else if line_is_busy || self.has_unsent_arrivals {
                 next = next.min(line_free.max(now));
+            } else if self.port.may_transmit(lane, Bytes::new(1)) {
+                next = next.min(permission.max(now));
             }
         }
         (next < Instant::NEVER).then_some(next)
