@@ -130,6 +130,36 @@ fn a_lab_in_which_nothing_happens_has_a_balance() {
     place.assert_empty();
 }
 
+/// NICs that obey no pause overrun the headroom: the end of such a lab is a failure, unless the host was late or the
+/// scenario expects it.
+#[test]
+fn a_lab_that_lost_lossless_frames_fails_when_it_ends() {
+    let place = Place::new();
+    let deaf = ["--set", "fabric.link.obeyed=[]"];
+    let why = ["--set", "run.lossless_drops=expected", "--set", "run.lossless_drops_why=deaf NICs"];
+    for sets in [vec![], why.to_vec()] {
+        place.up_with(ETHERNET, "deaf", &[&deaf[..], &sets].concat());
+        let lost = || {
+            let balance = &place.json(&["status", "--balance", "--json"])["deaf"];
+            balance["frames"]["dropped"]["headroom_overrun"].as_u64() > Some(0)
+        };
+        assert!(eventually(60.0, lost), "no headroom is overrun");
+        let output = place.run(&["down", "deaf"]);
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(said.contains(" lossless frames lost: headroom overrun, first at "), "{said}");
+        let signs = [("✕ ", 1), ("◐ ", 4), ("! ", 0)];
+        let line = said.lines().find(|line| line.contains(" lossless ")).unwrap_or_default();
+        let (sign, code) = signs
+            .into_iter()
+            .find(|(sign, _)| line.trim_start().starts_with(sign))
+            .unwrap_or_else(|| panic!("{said}"));
+        assert_eq!(output.status.code(), Some(code), "{said}");
+        assert_eq!(sets.is_empty(), sign != "! ", "{said}");
+        assert_eq!(sets.is_empty(), !said.contains("; expected: deaf NICs"), "{said}");
+    }
+    place.assert_empty();
+}
+
 #[test]
 fn two_labs_side_by_side_do_not_collide() {
     let place = Place::new();

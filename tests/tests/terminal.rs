@@ -23,6 +23,55 @@ fn pausebed() -> PathBuf {
     program
 }
 
+/// Three NICs that obey no pause send to a fourth through a switch whose headroom is meant for NICs that do.
+const DEAF: &str = r#"
+schema = 1
+name   = "deaf"
+
+[run]
+seed     = 1
+duration = "200 us"
+
+[fabric]
+technology = "ethernet"
+shape  = "star"
+hosts  = 4
+mtu    = "1024 B"
+link   = { rate = "40 Gbps", delay = "100 ns", pause = "pfc", obeyed = [] }
+switch = { memory = "per-input", buffer = "60 KB", headroom = "30 KB" }
+
+[scheme]
+kind = "dcqcn"
+
+[[traffic]]
+name = "hot"
+from = "h[1-3]"
+to   = "h0"
+size = "1086 B"
+load = 0.9
+
+[[traffic]]
+name = "cold"
+from = "h0"
+to   = "h1"
+load = 0.1
+
+[[measure]]
+name = "got"
+of   = "throughput"
+at   = "h0:rx"
+per  = "line"
+
+[[expect]]
+measure = "got"
+min = 0.1
+
+[tune]
+search = { g = [0.1, 0.2] }
+runs   = 6
+seeds  = 1
+"#;
+
 /// A folder with nothing of the repository, in which the program runs.
 struct Place(tempfile::TempDir);
 
@@ -84,6 +133,55 @@ fn a_dry_run_says_how_long_and_quiet_is_quiet() {
     assert!(said.starts_with("3 runs: ") && !place.0.path().join("swept").exists(), "{said}");
     let (_, talk) = place.run(&format!("{sweep} --quiet"), &[]);
     assert_eq!(talk, "");
+}
+
+/// Every command that runs a scenario whose NICs obey no pause, and so lose lossless frames, which no expectation counts.
+#[test]
+fn lost_lossless_frames_fail_every_command_and_are_told() {
+    let place = Place::make();
+    std::fs::create_dir(place.0.path().join("suite")).expect("the folder is ours");
+    for file in ["deaf.toml", "suite/deaf.toml"] {
+        std::fs::write(place.0.path().join(file), DEAF).expect("the folder is ours");
+    }
+    let ends = |words: &str, why: Option<&str>| {
+        let mut command = place.command(words);
+        if let Some(why) = why {
+            command.args(["--set", "run.lossless_drops=expected"]);
+            command.args(["--set", &format!("run.lossless_drops_why={why}")]);
+        }
+        let output = command.output().expect("the program starts");
+        (output.status.code(), String::from_utf8(output.stdout).expect("the program prints text"))
+    };
+    let lost = "lossless frames lost: headroom overrun, first at s0:2 after 20.8 us";
+    for words in [
+        "run deaf.toml --out results",
+        "run deaf.toml --backend udp --pace exact",
+        "suite suite --out results",
+        "sweep deaf.toml --set traffic.hot.load=0.2,0.9",
+        "tune deaf.toml",
+    ] {
+        let (code, text) = ends(words, None);
+        let line = text.lines().find(|line| line.trim_start().starts_with("✕ "));
+        assert!(code == Some(1) && line.is_some_and(|line| line.contains(lost)), "{words}: {text}");
+        if words.starts_with("run") {
+            assert!(text.starts_with("FAIL  deaf  1 of 1 expectations"), "{text}");
+            assert!(text.contains(" headroom_overrun, "), "drops name their reasons: {text}");
+        }
+        if words.starts_with("suite") {
+            continue;
+        }
+        let (code, text) = ends(words, Some("NICs are deaf"));
+        let told = text.contains("; expected: NICs are deaf");
+        assert!(told && code == Some(0), "{words}: {text}");
+    }
+    let run = std::fs::read_to_string(place.0.path().join("results/run.json"));
+    let run: serde_json::Value =
+        serde_json::from_str(&run.expect("a run directory")).expect("JSON");
+    let drops = &run["lossless_drops"];
+    assert_eq!(drops["reasons"]["headroom_overrun"], drops["frames"]);
+    assert_eq!((&drops["port"], &drops["tc"]), (&"s0:2".into(), &3.into()));
+    let (_, json) = ends("suite suite --json --quiet", None);
+    assert!(json.contains("\"lossless_drops\": {"), "{json}");
 }
 
 #[test]

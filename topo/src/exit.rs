@@ -34,7 +34,8 @@ pub enum Exit {
 pub(crate) const EXIT_CODES: &str = "\
 Exit codes:
     0  success: every expectation is met, every frame accounted for
-    1  an expectation or a case failed, frames are unaccounted for, or congestion dropped lossless frames
+    1  an expectation or a case failed, frames are unaccounted for, or congestion
+       dropped lossless frames
     2  bad usage or a bad file; nothing was started
     3  the host lacks something
     4  inconclusive: the host did not keep up

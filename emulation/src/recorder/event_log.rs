@@ -270,6 +270,30 @@ mod tests {
         ccti: 9,
     };
 
+    const DROP: EventKind = EventKind::Drop {
+        reason: DropReason::HeadroomOverrun,
+        bytes: proto::units::Bytes::new(64),
+    };
+
+    #[test]
+    fn every_drop_is_counted_by_lane_and_reason_with_the_first_instant() {
+        let mut log = EventLogger::new([(4, 1)].into_iter(), false);
+        let icrc =
+            EventKind::Drop { reason: DropReason::Icrc, bytes: proto::units::Bytes::new(64) };
+        for at in 7..7 + FULL_MAX + 5 {
+            log.push(0, event(at, DROP), Instant::ZERO);
+        }
+        log.push(0, DeviceEvent { tc: 3, ..event(9_000, icrc) }, Instant::ZERO);
+        let found: Vec<_> = log
+            .finish()
+            .drops
+            .into_iter()
+            .map(|drops| (drops.at.node, drops.tc, drops.reason, drops.frames, drops.first.as_ps()))
+            .collect();
+        let overrun = (4, 0, DropReason::HeadroomOverrun, FULL_MAX + 5, 7);
+        assert_eq!(found, [overrun, (4, 3, DropReason::Icrc, 1, 9_000)]);
+    }
+
     #[test]
     fn past_two_thousand_a_kind_at_a_port_is_counted_by_bin() {
         let mut grid = Grid::new(Duration::from_ps(3_000));
@@ -316,7 +340,7 @@ mod tests {
             let handled = Instant::from_ps(at);
             for device in [0, 1] {
                 // Device 1 logs what happened before, and every fifth event is always kept.
-                let kind = if at % 5 == 4 { EventKind::Watchdog } else { TRIGGER };
+                let kind = if at % 5 == 4 { DROP } else { TRIGGER };
                 let event = event(at.saturating_sub(device as u64 * 3), kind);
                 one.push(device, event, handled);
                 parts[device].push(0, event, handled);
@@ -330,6 +354,7 @@ mod tests {
         let [a, b] = parts.map(EventLogger::finish);
         assert_eq!(RecordedEvents::merge(vec![b, a], &grid, 10), one);
         assert!(one.events.len() > 10 && one.folded.len() == 2, "{one:?}");
+        assert_eq!(one.drops.len(), 2, "a row for each device: {:?}", one.drops);
     }
 
     #[test]

@@ -151,6 +151,23 @@ fn a_wrong_override_is_told_like_a_wrong_line() {
 }
 
 #[test]
+fn lost_lossless_frames_are_expected_with_a_reason_only() {
+    let expected = |sets: &[&str]| {
+        let parsed = parse("pfister/case4-none.toml", sets).map_err(|faults| faults.to_string());
+        parsed.map(|scenario| scenario.run.expected_drops().map(str::to_owned))
+    };
+    let (expects, why) = ("run.lossless_drops=expected", "run.lossless_drops_why=no headroom");
+    assert_eq!(expected(&[]), Ok(None));
+    assert_eq!(expected(&[why]), Ok(None), "a reason alone expects nothing");
+    assert_eq!(expected(&[expects, why]), Ok(Some("no headroom".to_owned())));
+    for sets in [&[expects][..], &[expects, "run.lossless_drops_why= "]] {
+        let fault = expected(sets).expect_err("there is no reason");
+        assert!(fault.contains("lossless drops are expected without a reason"), "{fault}");
+        assert!(fault.contains("hint: lossless_drops_why = "), "{fault}");
+    }
+}
+
+#[test]
 fn a_frame_of_the_default_link_is_the_unit_of_time_and_room() {
     let scenario = parse("pfister/case4-none.toml", &[]).expect("it is valid");
     assert_eq!(scenario.fabric.scale.tau, Duration::from_ns(2074));

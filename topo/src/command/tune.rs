@@ -24,8 +24,8 @@ A run misses the goal by max(0, |1 - cold| - goal). It costs
 A candidate has the largest miss and the largest cost of all cases and seeds. The smaller miss wins,
 then the smaller cost.
 
-Exit code 0 if the best candidate meets the goal in every case with every seed, 1 if not, or if a run lost a
-lossless frame to congestion.";
+Exit code 0 if the best candidate meets the goal in every case with every seed, 1 if not, or if congestion
+dropped lossless frames in any run.";
 
 /// Options of `tune`.
 #[derive(Clone, Debug, clap::Args)]

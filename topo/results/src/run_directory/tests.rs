@@ -7,7 +7,10 @@ use super::result::{
 };
 use super::*;
 use crate::evaluate::{RunData, evaluate};
+use crate::lossless::LosslessDrops;
 use crate::verdict::{Judgement, Verdict};
+use emulation::recorder::event_log::LaneDrops;
+use proto::counters::DropReason;
 use proto::events::Direction;
 use proto::units::Duration;
 use scenario::measure::{At, Measure, Per, Quantity, Reduce};
@@ -247,6 +250,36 @@ fn result(judged: Vec<Judgement>, fidelity: Fidelity) -> RunResult {
         input_buffer_bytes: 0,
         completion: completion(&fabric(), &recordings),
     }
+}
+
+/// What of the drops of the switch, for four reasons and on two lanes, is lost although lane 0 is protected.
+#[test]
+fn lossless_drops_are_those_that_flow_control_should_have_prevented() {
+    let mut recordings = record(&[&[0, 1]], &[]);
+    let row = |reason, tc, first| LaneDrops { at: end(1), tc, reason, frames: 2, first: at(first) };
+    recordings[0].events.drops.extend([
+        row(DropReason::HeadroomOverrun, 0, 400),
+        row(DropReason::ReceiveBuffer, 0, 300),
+        row(DropReason::ReceiveBuffer, 1, 200),
+        row(DropReason::BufferFull, 0, 100),
+        row(DropReason::PauseStorm, 0, 100),
+    ]);
+    let found = |protected| {
+        let fabric = Fabric { protected, ..fabric() };
+        LosslessDrops::of(&fabric, &recordings, None)
+    };
+    let drops = found(1).expect("lane 0 lost some");
+    assert_eq!((drops.frames, drops.at_ps, &*drops.port, drops.tc), (4, 300, "s0:1", 0));
+    assert_eq!((drops.reasons["headroom_overrun"], drops.reasons["receive_buffer"]), (2, 2));
+    assert_eq!(found(0), None, "nothing is protected");
+    let lost = RunResult {
+        lossless_drops: Some(drops),
+        ..result(vec![judged(Verdict::Pass)], Fidelity::VIRTUAL)
+    };
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    junit::write(folder.path(), &lost).expect("the folder is ours");
+    let text = std::fs::read_to_string(folder.path().join("junit.xml")).expect("just written");
+    assert!(text.contains("failures=\"1\"") && text.contains("4 lossless frames lost: "), "{text}");
 }
 
 fn judged(verdict: Verdict) -> Judgement {

@@ -55,13 +55,13 @@ pub fn text(tuning: &Tuning) -> String {
         Stop::Enough => "the time is up",
         Stop::Interrupted => "interrupted",
     };
-    let lost = tuning.lossless_drops().map(|drops| format!("\n{}", drops.line(true)));
+    let lost = tuning.lossless_drops().map(|drops| format!("\n\n{}", drops.line(true)));
     out + &format!(
-        "\n\nfound: {}\n{verdict}; {} runs of {} candidates; {why}{}",
+        "{}\n\nfound: {}\n{verdict}; {} runs of {} candidates; {why}",
+        lost.unwrap_or_default(),
         settings.join(", "),
         tuning.spent,
         tuning.trials.len(),
-        lost.unwrap_or_default(),
     )
 }
 
