@@ -70,7 +70,8 @@ crate::named_counters! {
         Mtu = "mtu", EndToEnd;
         /// A lane that is not operational here, or a service level mapped to VL15.
         Lane = "vl", EndToEnd;
-        /// The link is not up.
+        /// The link is not up. MAC control frames count as [`DropReason::MacControlLinkState`], and link packets
+        /// as [`DropReason::LinkPacket`]: they are not in the conservation sum.
         LinkState = "link_state", EndToEnd;
         /// No route to the destination LID.
         NoRoute = "no_route", EndToEnd;
@@ -142,12 +143,15 @@ crate::named_counters! {
         MacControlOpcode = "mac_control_opcode", Link;
         /// A MAC control frame that ends before its parameters do.
         MacControlLength = "mac_control_length", Link;
-        /// A MAC control frame behind a VLAN tag.
-        MacControlTag = "mac_control_tag", Link;
+        /// A MAC control frame behind a VLAN tag. Cables know MAC control by the EtherType behind the addresses, so
+        /// the frame is in the conservation sum.
+        MacControlTag = "mac_control_tag", EndToEnd;
         /// A MAC control frame for another address.
         MacControlAddress = "mac_control_address", Link;
         /// A MAC control frame that its sender aborted, or whose FCS was wrong.
         MacControlAborted = "mac_control_aborted", Link;
+        /// A MAC control frame, and the link is not up.
+        MacControlLinkState = "mac_control_link_state", Link;
         /// A PFC frame with reserved bits in its priority vector. The other bits apply.
         PfcVector = "pfc_vector", Link;
     }

@@ -28,10 +28,14 @@ pub(super) fn receive(
     arrived: Instant,
     log: &mut EventLog,
 ) -> Result<Arrival, Loss> {
+    let is_control = MacControl::is_announced(&frame.octets);
     if pause.outages.is_down() {
-        return Err((DropReason::LinkState, VirtualLane::ZERO));
+        // The neighbour counted its pause as a frame of this link, so it must not end as a frame of the fabric.
+        let reason =
+            if is_control { DropReason::MacControlLinkState } else { DropReason::LinkState };
+        return Err((reason, VirtualLane::ZERO));
     }
-    if MacControl::is_announced(&frame.octets) {
+    if is_control {
         return receive_mac_control(pause, state, frame, arrived, log);
     }
     if frame.integrity == Integrity::Aborted {
