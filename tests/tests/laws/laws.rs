@@ -14,7 +14,7 @@ const STEPS_MAX: u64 = 20_000;
 /// # Errors
 /// The first law that it breaks.
 pub fn check(scenario: &Scenario, seed: u64) -> Result<(), Violation> {
-    let twice = seed % 16 == 0;
+    let twice = seed.is_multiple_of(16);
     // Threads wait for each other in each window, which takes longer than the windows of small fabrics.
     let steps_max = if twice { STEPS_MAX / 5 } else { STEPS_MAX };
     let once = Conditions { threads: 1, pokes: true, steps_max };
