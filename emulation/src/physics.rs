@@ -302,3 +302,6 @@ impl PauseAccount {
         self.until = self.paused.iter().map(|(_, until)| *until).max().unwrap_or_default();
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -134,7 +134,7 @@ fn permission_counts_from_the_last_departure_and_each_change_is_one_event() {
     let mut out = Outputs::default();
     let note = Notification::becn(Travel::Cnp);
     let size = Bytes::new(100);
-    assert_eq!(pacer.on_transmit(group, size, at(100), &mut out), Permission::At(at(100)));
+    assert_eq!(pacer.on_transmit(group, size, (at(0), at(100)), &mut out), Permission::At(at(100)));
     let mut notify = |n: u64, out: &mut Outputs| {
         pacer.on_notification(group, flow(2, 0), &note, at(100 + n), out)
     };

@@ -146,8 +146,8 @@ fn a_reading_that_posts_an_arrival_keeps_its_timeout() {
     let departure = pair.nics[0].poll_transmit(us(21)).expect("a frame leaves");
     assert_eq!(
         departure.at,
-        us(20) + OCTET * FULL,
-        "the frame leaves as scheduled, although the poll is late"
+        us(21) + OCTET * FULL,
+        "no frame leaves before the step that sends it"
     );
     let next = pair.nics[0].poll_timeout().unwrap();
     assert!(next > us(21));

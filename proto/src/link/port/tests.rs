@@ -74,7 +74,17 @@ impl LinkPort {
         now: Instant,
         log: &mut EventLog,
     ) -> Option<Departure> {
-        match self.poll_transmit(source, pool, Step::at(now), log)? {
+        self.poll_step(source, pool, Step::at(now), log)
+    }
+
+    fn poll_step<S: Sender>(
+        &mut self,
+        source: &mut S,
+        pool: &mut FramePool,
+        step: Step,
+        log: &mut EventLog,
+    ) -> Option<Departure> {
+        match self.poll_transmit(source, pool, step, log)? {
             Transmission::Control(departure) => Some(departure),
             Transmission::Granted(grant) => Some(grant.departure(source.take(&grant))),
         }
@@ -109,7 +119,7 @@ fn train(port: &mut LinkPort, peer: &mut LinkPort) -> Instant {
             port.receive(&sent.frame, now, now, &mut log);
         }
     }
-    now
+    now.max(port.line_free_at()).max(peer.line_free_at())
 }
 
 #[test]
@@ -288,18 +298,20 @@ fn without_credit_a_ready_frame_is_held_and_leaves_when_the_limit_arrives() {
 }
 
 #[test]
-fn a_late_caller_still_gets_the_schedule_of_a_punctual_one() {
+fn frames_after_a_late_input_keep_the_schedule_of_a_punctual_one() {
     let (mut port, mut peer) = (port(1), port(1));
     let began = train(&mut port, &mut peer);
     let mut queues = Queues::of(&[(0, 2048), (0, 2048), (0, 2048)]);
     let (mut pool, mut log) = (FramePool::default(), EventLog::default());
     let late = began + crate::units::Duration::from_us(50);
+    let step = Step::late(began, late);
     let ends: Vec<Instant> = std::iter::from_fn(|| {
-        port.poll_departure(&mut queues, &mut pool, late, &mut log).map(|sent| sent.at)
+        port.poll_step(&mut queues, &mut pool, step, &mut log).map(|sent| sent.at)
     })
     .collect();
     let frame = Bytes::new(2074).time_at(BitRate::gbps(8));
     assert_eq!(ends.len(), 3);
+    assert_eq!(ends[0], began + frame);
     assert_eq!(ends[1], ends[0] + frame);
     assert_eq!(ends[2], ends[1] + frame);
     assert!(ends[2] < late, "all three lie in the past and keep their own instants");

@@ -92,6 +92,7 @@ mod tests {
         let labels = ["low", "base", "high"];
         let row = |(label, value): (&str, f64)| Row {
             point: Point { labels: vec![label.to_owned()], sets: Vec::new() },
+            lossless_drops: None,
             verdict: Verdict::Pass,
             cells: [("mean".to_owned(), Cell { mean: Some(value), deviation: None })].into(),
         };
