@@ -31,6 +31,7 @@ pub fn check(octets: &[u8]) {
         cnp_dscp: Some(Dscp::truncate(48)),
         timeout: Some(14),
         rate: Some(BitRate::gbps(40)),
+        jitter: Some(Duration::from_us(1)),
         pause: Some(Pausing {
             priorities: Some(PriorityMap::BY_DSCP),
             obeyed: u8::MAX,

@@ -286,12 +286,13 @@ const fn kind_index(kind: FrameKind) -> usize {
 fn comment(plan: &CapturePlan) -> String {
     let clock = match plan.dilation {
         Some(dilation) => format!("dilation {dilation}"),
-        None => "virtual clock".to_owned(),
+        None => pcapng::VIRTUAL_CLOCK.to_owned(),
     };
     format!(
-        "scenario {}, seed {}, {clock}; times are fabric time, the fabric epoch (start of the run) is \
-         1970-01-01 00:00:00 UTC",
-        plan.scenario, plan.seed
+        "scenario {}, seed {}, {clock}; {}, the fabric epoch (start of the run) is 1970-01-01 00:00:00 UTC",
+        plan.scenario,
+        plan.seed,
+        pcapng::FABRIC_TIME
     )
 }
 

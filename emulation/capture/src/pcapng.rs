@@ -55,6 +55,12 @@ pub mod option {
     pub(crate) const ISB_IFDROP: u16 = 5;
 }
 
+/// The words of a section's comment by which readers know this project, and what its time stamps are worth.
+pub(crate) const FABRIC_TIME: &str = "times are fabric time";
+pub(crate) const VIRTUAL_CLOCK: &str = "virtual clock";
+/// The first words of an interface's description if frames come to it from outside, with stamps of this host's clock.
+pub(crate) const FROM_OUTSIDE: &str = "to interface ";
+
 /// The byte-order magic of a section header.
 pub(crate) const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
 

@@ -24,6 +24,8 @@ mod records;
 pub struct CapturedFrame {
     /// Time stamp in nanoseconds since the file's epoch; 0 without one.
     pub at_ns: u64,
+    /// How well the stamp states when the frame passed.
+    pub stamps: Stamps,
     /// The interface's name, if it has one.
     pub interface: Option<Arc<str>>,
     /// Rate of the link in bit/s, if the file states it.
@@ -41,6 +43,17 @@ impl CapturedFrame {
     pub fn is_cut(&self) -> bool {
         self.frame.octets.len() < self.wire_size as usize
     }
+}
+
+/// What is known of the time stamps of an interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamps {
+    /// The stamp was rounded down to a multiple of this, nanoseconds; 1 or more.
+    pub tick_ns: u64,
+    /// The file is of this project.
+    pub is_fabric: bool,
+    /// The stamp is the instant at which the last bit passed. Otherwise it is when a host or an adapter took note of the frame.
+    pub is_exact: bool,
 }
 
 /// Why reading a capture stops.
@@ -78,6 +91,8 @@ pub struct RawPacket<'a> {
     pub number: u64,
     /// Time stamp in nanoseconds since the file's epoch; 0 without one.
     pub at_ns: u64,
+    /// How well the stamp states when the frame passed.
+    pub stamps: Stamps,
     /// The interface's name, if it has one.
     pub interface: Option<Arc<str>>,
     /// The file's link type.
@@ -203,6 +218,7 @@ fn framed(packet: RawPacket<'_>) -> Result<CapturedFrame, Reason> {
     };
     Ok(CapturedFrame {
         at_ns: packet.at_ns,
+        stamps: packet.stamps,
         interface: packet.interface,
         speed: packet.speed,
         direction: packet.direction,

@@ -36,6 +36,7 @@ pub mod case;
 pub mod cases;
 pub mod ethernet;
 pub mod fabric;
+mod laws;
 mod odd;
 mod prelude;
 pub mod record;

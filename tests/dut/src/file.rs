@@ -51,7 +51,8 @@ proto::words! {
 }
 
 /// What devices can claim.
-const CLAIMS: [&str; 23] = [
+const CLAIMS: [&str; 24] = [
+    "rate",
     "ageing",
     "pause",
     "pfc",
@@ -136,6 +137,10 @@ proto::params! {
         pfc_port: u8 = Whole(1, 32), Default("2");
         /// The rate in Mbit/s whose bit times quanta of these ports count.
         pause_rate: u64 = Whole(1, 1_000_000), Default("1000");
+        /// The port whose rate is measured, for devices that claim `rate`.
+        line_port: u8 = Whole(1, 32), Default("1");
+        /// The rate of its line in Mbit/s.
+        line_rate: u64 = Whole(1, 1_000_000), Default("1000");
         /// The latency of a frame on an idle switch, in the median.
         latency: Option<Duration> = Span, Optional;
         /// By how much one frame in a hundred may take longer.

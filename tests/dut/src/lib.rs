@@ -22,6 +22,7 @@ pub mod hooks;
 pub mod line;
 pub mod nic;
 pub mod pace;
+pub mod rate;
 pub mod register;
 pub mod statement;
 pub mod suite;

@@ -176,6 +176,11 @@ impl Line {
         Instant::ZERO + Duration::from_ns(monotonic_ns() - self.began_ns)
     }
 
+    /// By how much later than it came a frame may have been read: the ports are read in turns.
+    pub fn doubt(&self) -> Duration {
+        self.pace.doubt() + Duration::from_ns(2 * TURN_NS)
+    }
+
     fn read(&mut self) -> usize {
         let now = self.now();
         let Line { sockets, room, seen, log, unreadable, trunk, .. } = self;
@@ -317,8 +322,7 @@ impl Line {
         for port in 1..=self.ports() {
             let name = format!("port {port}");
             let description = "port of the device under test";
-            let interface =
-                Interface { link_type, snaplen: 0, name: &name, description, speed: 1_000_000_000 };
+            let interface = Interface { link_type, snaplen: 0, name: &name, description, speed: 0 };
             pcapng::interface(&mut out, &interface);
         }
         for Logged { at_ns, port, direction, octets } in &self.log {

@@ -16,6 +16,7 @@ mod grammar;
 mod hostile;
 mod impairments;
 mod internet;
+mod line_rate;
 mod memory;
 mod neighbour;
 mod pair;
@@ -55,6 +56,7 @@ pub const SCRIPTS: &[Scripts] = &[
     impairments::SCRIPTS,
     hostile::SCRIPTS,
     internet::SCRIPTS,
+    line_rate::SCRIPTS,
 ];
 
 /// The tester's MAC address.

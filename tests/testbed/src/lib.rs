@@ -18,7 +18,7 @@ pub mod toy;
 pub use bed::{Bed, Label, Script, Step};
 pub use bench::{Bench, Cable};
 pub use credits::{Credits, FcMode, Lane, OFFER_MAX, cost};
-pub use hampered::{Hampered, Misses, deaf, sleepy};
+pub use hampered::{Hampered, Misses, credulous, deaf, hasty, sleepy};
 pub use line::OnLine;
 pub use neighbour::Neighbour;
 pub use seen::{Seen, Sent, Sightings};

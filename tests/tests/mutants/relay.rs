@@ -26,6 +26,8 @@ pub struct State {
     pub known: HashMap<[u8; 6], u8>,
     /// Frames that wait for their successor, by port.
     pub held: HashMap<u8, Vec<u8>>,
+    /// Frames that leave together, by port.
+    pub bursts: HashMap<u8, Vec<Vec<u8>>>,
     /// Frames that wait for their successor, by source.
     pub stations: HashMap<[u8; 6], Vec<u8>>,
     /// Frames counted, by port.

@@ -4,7 +4,7 @@ use super::relay::{Editor, Sends, State, Way, unaltered};
 use proto::wire::roce::Layout;
 
 /// The faults by name.
-pub const FAULTS: [(&str, Editor); 23] = [
+pub const FAULTS: [(&str, Editor); 25] = [
     ("icrc-rewritten", |state, way, port, mut frame, sends| {
         if let (Way::Out, Ok(Some(layout))) = (way, Layout::find(&frame)) {
             let at = layout.icrc_at();
@@ -126,6 +126,32 @@ pub const FAULTS: [(&str, Editor); 23] = [
         {
             sends.push((way, port, late));
         }
+    }),
+    ("bursts", |state, way, port, frame, sends| {
+        if way == Way::In || is_group(&frame) || frame.len() < 900 {
+            return unaltered(state, way, port, frame, sends);
+        }
+        let burst = state.bursts.entry(port).or_default();
+        burst.push(frame);
+        if burst.len() == 64 {
+            sends.extend(burst.drain(..).map(|frame| (way, port, frame)));
+        }
+    }),
+    ("pause-late", |state, way, port, frame, sends| {
+        let is_pfc = way == Way::In && frame[12..16] == [0x88, 0x08, 1, 1];
+        if is_pfc && !state.held.contains_key(&port) {
+            state.counts.insert(port, 0);
+            state.held.insert(port, frame);
+            return;
+        }
+        let count = state.counts.entry(port).or_default();
+        *count += u32::from(way == Way::Out);
+        if (is_pfc || *count == 128)
+            && let Some(pause) = state.held.remove(&port)
+        {
+            sends.push((Way::In, port, pause));
+        }
+        unaltered(state, way, port, frame, sends);
     }),
     ("frame-lost", |state, way, port, frame, sends| {
         let count = state.counts.entry(port).or_default();

@@ -20,6 +20,7 @@ mod findings;
 mod flows;
 mod frame;
 mod lengths;
+mod line;
 mod message;
 mod notification;
 mod packet;
@@ -32,6 +33,7 @@ mod rules;
 mod sequence;
 pub mod table;
 
+use capture::reader::Stamps;
 pub use findings::{At, Finding, Tally};
 use frame::EthernetFrame;
 use packet::PacketHeaders;
@@ -59,6 +61,8 @@ pub struct Settings {
     pub timeout: Option<u8>,
     /// Data rate of links whose rate the file does not state.
     pub rate: Option<BitRate>,
+    /// Error of the time stamps, for the rule of the line's rate; `None` for what the file lets expect.
+    pub jitter: Option<Duration>,
     /// How Ethernet links are paused.
     pub pause: Option<Pausing>,
 }
@@ -145,6 +149,8 @@ pub struct Seen<'a> {
     pub number: u64,
     /// Time of capture, nanoseconds from the epoch of the file.
     pub at_ns: u64,
+    /// How well that states when the frame passed.
+    pub stamps: Stamps,
     /// Port and direction.
     pub place: Place,
     /// The interface's name in the file, if it has one.

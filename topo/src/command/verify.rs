@@ -15,13 +15,17 @@ pub(super) struct Options {
     /// A capture, pcap or pcapng.
     #[arg(value_name = "FILE", required_unless_present = "rules")]
     file: Option<PathBuf>,
-    /// Data rate of the links, as in "8 Gbps", if the file does not contain it. With --lanes, the interval of
-    /// flow-control packets is checked too.
+    /// Data rate of the links, as in "8 Gbps", if the file does not contain it: frames of one direction pass no faster.
+    /// With --lanes, the interval of flow-control packets is checked too.
     #[arg(long, value_name = "RATE")]
     rate: Option<BitRate>,
     /// Physical lanes of the links: 1, 4, 8 or 12.
     #[arg(long, value_name = "N", requires = "rate", value_parser = clap::value_parser!(u8).range(1..=12))]
     lanes: Option<u8>,
+    /// The error of time stamps that the rule of the line's rate allows for, as in "50 us" (default: none in captures of
+    /// this project, where times are fabric time, and 1 ms in others: kernels stamp a burst at once).
+    #[arg(long, value_name = "TIME")]
+    jitter: Option<Duration>,
     /// The shortest interval of CNPs of a flow, as in "4 us", to be checked too.
     #[arg(long, value_name = "TIME")]
     cnp_interval: Option<Duration>,
@@ -75,6 +79,7 @@ pub(super) fn run(options: &Options) -> Outcome {
         cnp_dscp: options.cnp_dscp.map(Dscp::truncate),
         timeout: options.timeout,
         rate: options.rate,
+        jitter: options.jitter,
         pause: pausing(options),
     };
     let input = File::open(file).map_err(Failure::bad_file(file))?;

@@ -2,8 +2,8 @@
 //!
 //! Source: draft-ietf-opsawg-pcapng.
 
-use super::{ByteOrder, LENGTH_MAX, RawPacket, ReadError, Reason, fill, take};
-use crate::pcapng::{BYTE_ORDER_MAGIC, block, option};
+use super::{ByteOrder, LENGTH_MAX, RawPacket, ReadError, Reason, Stamps, fill, take};
+use crate::pcapng::{BYTE_ORDER_MAGIC, FABRIC_TIME, FROM_OUTSIDE, VIRTUAL_CLOCK, block, option};
 use proto::events::Direction;
 use std::io::Read;
 use std::sync::Arc;
@@ -17,6 +17,7 @@ struct Interface {
     offset_seconds: i64,
     fcs_len: Option<u8>,
     speed: Option<u64>,
+    is_from_outside: bool,
 }
 
 /// The state of reading a file of blocks.
@@ -24,6 +25,9 @@ struct Interface {
 pub(super) struct Blocks {
     order: ByteOrder,
     interfaces: Vec<Interface>,
+    /// The section is of this project; and of a run on the virtual clock, or as exact.
+    is_fabric: bool,
+    is_virtual: bool,
     /// The end of the block read last is damaged: nothing can follow it.
     ended: Option<ReadError>,
 }
@@ -41,6 +45,7 @@ impl Blocks {
             }
             let Some(kind) = self.read_block(input, buffer)? else { return Ok(None) };
             match kind {
+                block::SECTION => self.read_section(buffer),
                 block::INTERFACE => self.interfaces.push(self.read_interface(buffer)),
                 block::PACKET | block::OLD_PACKET | block::SIMPLE_PACKET => break kind,
                 _ => {}
@@ -95,6 +100,17 @@ impl Blocks {
         Ok(Some(word(&kind)))
     }
 
+    /// The comment of a section says whether this project wrote it.
+    fn read_section(&mut self, body: &[u8]) {
+        const FIXED: usize = 12;
+        let options = self.options(body.get(FIXED..).unwrap_or_default());
+        let comments = options.filter(|(code, _)| *code == option::COMMENT);
+        let comments = comments.map(|(_, value)| String::from_utf8_lossy(value).into_owned());
+        let comment = comments.collect::<String>();
+        self.is_fabric = comment.contains(FABRIC_TIME);
+        self.is_virtual = comment.contains(VIRTUAL_CLOCK);
+    }
+
     /// An interface block too short for its fields still takes a number, and its packets are skipped.
     fn read_interface(&self, body: &[u8]) -> Interface {
         let mut interface = Interface {
@@ -105,6 +121,7 @@ impl Blocks {
             offset_seconds: 0,
             fcs_len: None,
             speed: None,
+            is_from_outside: false,
         };
         for (code, value) in self.options(body.get(8..).unwrap_or_default()) {
             let (octet, number) = (value.first().copied(), self.order.number::<8>(value, 0));
@@ -112,6 +129,9 @@ impl Blocks {
                 option::IF_NAME => {
                     let name = String::from_utf8_lossy(value);
                     interface.name = Some(Arc::from(name.trim_end_matches('\0')));
+                }
+                option::IF_DESCRIPTION => {
+                    interface.is_from_outside = value.starts_with(FROM_OUTSIDE.as_bytes());
                 }
                 option::IF_TSRESOL => interface.resolution = octet.unwrap_or(6),
                 option::IF_SPEED => interface.speed = number,
@@ -161,9 +181,17 @@ impl Blocks {
             Some(flags) if flags & 3 == 2 => Some(Direction::Tx),
             _ => None,
         };
+        // On the wall clock a cable may have no stamps of its own: the time of a host takes their place.
+        let is_stamped = self.is_virtual || direction == Some(Direction::Tx);
+        let stamps = Stamps {
+            tick_ns: tick_ns(interface),
+            is_fabric: self.is_fabric,
+            is_exact: self.is_fabric && is_stamped && !interface.is_from_outside,
+        };
         Ok(RawPacket {
             number: 0,
             at_ns: stamp.map_or(0, |stamp| nanoseconds(stamp, interface)),
+            stamps,
             interface: interface.name.clone(),
             link_type: interface.link_type,
             fcs_len: interface.fcs_len,
@@ -184,6 +212,16 @@ impl Blocks {
             Some((code, value))
         })
     }
+}
+
+/// The unit of the time stamps, in whole nanoseconds and at least one.
+fn tick_ns(interface: &Interface) -> u64 {
+    let exponent = u32::from(interface.resolution & 0x7f);
+    let units = match interface.resolution & 0x80 {
+        0 => 10u64.checked_pow(exponent),
+        _ => 1u64.checked_shl(exponent),
+    };
+    units.map_or(1, |units| 1_000_000_000u64.div_ceil(units))
 }
 
 /// A time stamp in nanoseconds; its unit is 10^-n seconds, or 2^-n with the top bit of the resolution set.

@@ -2,7 +2,7 @@
 //!
 //! Source: draft-ietf-opsawg-pcap.
 
-use super::{ByteOrder, LENGTH_MAX, RawPacket, ReadError, fill, take};
+use super::{ByteOrder, LENGTH_MAX, RawPacket, ReadError, Stamps, fill, take};
 use std::io::Read;
 
 /// Magic of files with time stamps in microseconds; another magic stands for nanoseconds.
@@ -60,6 +60,7 @@ impl Records {
         Ok(Some(RawPacket {
             number: 0,
             at_ns,
+            stamps: Stamps { tick_ns: self.ns_per_unit, is_fabric: false, is_exact: false },
             interface: None,
             link_type: self.link_type,
             fcs_len: self.fcs_len,

@@ -32,4 +32,5 @@ pub const SCRIPTS: Scripts = &[
     ("IBCC-14", nic::scope),
     ("IBCC-15", nic::trigger),
     ("IBCC-16", hot_spot::hot_spot),
+    ("IBCC-17", crate::laws::infiniband_nic),
 ];

@@ -31,6 +31,7 @@ pub const SCRIPTS: Scripts = &[
     ("IBFC-11", damaged_flow_control),
     ("IBFC-12", management_lane),
     ("IBFC-13", super::fid::incast_without_loss),
+    ("IBFC-14", crate::laws::infiniband_switch),
 ];
 
 /// A symbol of one lane at 10 Mb/s.

@@ -35,6 +35,7 @@ pub const SCRIPTS: Scripts = &[
     ("PFC-22", load::throttled_to_ninety),
     ("PFC-23", load::byte_exact),
     ("PFC-24", trust::configured_source),
+    ("PFC-25", crate::laws::ethernet_switch),
 ];
 
 /// Whether frames left `port` back to back in `[from, to)`: how many, and the longest gap in ns.

@@ -30,13 +30,14 @@ pub const SCRIPTS: Scripts = &[
     ("ROCE-14", passage::two_flows),
     ("ROCE-15", notices::bad_icrc),
     ("ROCE-16", notices::not_roce),
+    ("ROCE-17", crate::laws::ethernet_nic),
 ];
 
 /// The last port of the switches here: the way out.
 const OUT: u8 = 4;
 
 /// The table `[scheme]` of DCQCN with these parameters, a line each.
-fn dcqcn(params: &str) -> String {
+pub fn dcqcn(params: &str) -> String {
     format!("[scheme]\nkind = \"dcqcn\"\n{params}\n")
 }
 

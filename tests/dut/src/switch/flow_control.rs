@@ -1,6 +1,7 @@
 //! FC: PAUSE and PFC end at the link, and stop what they name if the device claims it.
 
 use super::{Scripts, Switch};
+use crate::rate;
 use crate::verdict::{Check, Fault, must};
 use bytes::Bytes;
 use proto::frame::Frame;
@@ -23,6 +24,8 @@ pub(super) const SCRIPTS: Scripts = &[
     ("FC-09", unknown_is_ignored),
     ("FC-10", refreshed),
     ("FC-11", lossless),
+    ("FC-12", no_faster),
+    ("FC-13", busy_port_stops),
 ];
 
 /// Bit times of a quantum. Source: IEEE 802.3, 31B.2.
@@ -294,6 +297,71 @@ fn lossless(switch: &mut Switch<'_>) -> Check {
     must!(came == wanted, "{came} of {wanted} frames arrive");
     must!(held_back > 0, "{wanted} frames fill no memory: the device has never paused a sender");
     Ok(format!("{wanted} of {wanted} frames arrive, and the senders were paused"))
+}
+
+/// Frames of 1000 octets with FCS that two ports send to a third at once, and that fill its queue.
+const BURST: u32 = 192;
+
+/// Sends the burst to a station behind `port`, on one priority; the number of the first frame that can come.
+fn burst(switch: &mut Switch<'_>, port: u8, priority: u8) -> Check<usize> {
+    let to = switch.station(2);
+    switch.teach(port, to)?;
+    let mark = switch.line.seen.len();
+    for number in 0..BURST {
+        for sender in switch.others(port).into_iter().take(2) {
+            let from = switch.station(20 + u16::from(sender));
+            let full = readdressed(frame(&roce(1, 2, priority, number), 934), to, from);
+            switch.line.send(sender, &tagged(full, priority).octets)?;
+        }
+    }
+    Ok(mark)
+}
+
+/// The frames of a burst that have come.
+fn of_burst(switch: &Switch<'_>, mark: usize, port: u8) -> Vec<rate::Came> {
+    rate::came(switch.line, mark, port, |seen| seen.frame.octets.len() > 900)
+}
+
+/// Waits until no frame has come for the quiet time.
+fn drain(switch: &mut Switch<'_>, mark: usize, port: u8) -> Check<Vec<rate::Came>> {
+    loop {
+        let before = of_burst(switch, mark, port).len();
+        let until = switch.line.now() + switch.quiet();
+        switch.line.wait(until, |_| false)?;
+        let all = of_burst(switch, mark, port);
+        if all.len() == before {
+            return Ok(all);
+        }
+    }
+}
+
+fn no_faster(switch: &mut Switch<'_>) -> Check {
+    let port = switch.file.tolerance.line_port;
+    let mark = burst(switch, port, 0)?;
+    let all = drain(switch, mark, port)?;
+    rate::no_faster(&all, switch.file.tolerance.line_rate, switch.line.doubt())
+}
+
+/// A queue that is full stops within the response time, stays so, and goes on afterwards.
+fn busy_port_stops(switch: &mut Switch<'_>) -> Check {
+    longest(switch)?;
+    let port = switch.file.tolerance.pfc_port;
+    let mark = burst(switch, port, LOSSLESS)?;
+    let began = switch.line.now();
+    switch.line.send(port, &pfc(1 << LOSSLESS, u16::MAX).octets)?;
+    let until = began + Duration::from_ps(quanta(switch, u16::MAX).as_ps() / 2);
+    switch.line.wait(until, |_| false)?;
+    switch.line.send(port, &pfc(1 << LOSSLESS, 0).octets)?;
+    let all = drain(switch, mark, port)?;
+    let (mbps, doubt) = (switch.file.tolerance.pause_rate, switch.line.doubt());
+    let before = rate::silent(&all, (began, until), mbps, doubt)?;
+    if before + 16 > all.len() {
+        return Err(Fault::unclear(format!(
+            "{before} of {} frames had come before it could stop",
+            all.len()
+        )));
+    }
+    Ok(format!("{before} frames come until it stops, and {} afterwards", all.len() - before))
 }
 
 /// Whether the device's last pause for the lossless priority at `port` was no XON.

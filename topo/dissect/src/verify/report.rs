@@ -152,6 +152,7 @@ fn check(
     let seen = Seen {
         number: report.frames,
         at_ns: frame.at_ns,
+        stamps: frame.stamps,
         place,
         interface: frame.interface.as_deref(),
         rate: frame.speed.and_then(BitRate::new),

@@ -23,6 +23,7 @@ const fn row(name: &'static str, rules: &'static [Rule], make: Make) -> Row {
 pub const FAMILIES: &[Row] = &[
     row("crc", crc::RULES, |_| Box::new(crc::check)),
     row("lengths", lengths::RULES, |_| Box::new(lengths::check)),
+    row("line", line::RULES, |settings| Box::new(line::Lines::new(settings))),
     row("ethernet", ethernet::RULES, |_| Box::new(ethernet::check)),
     row("notification", notification::RULES, |_| Box::new(notification::check)),
     row("pause", pause::RULES, |settings| Box::new(pause::Pauses::new(settings))),

@@ -1,6 +1,7 @@
 //! Pacing, and packets that are left out.
 
 use super::*;
+use capture::reader::Stamps;
 use proto::frame::FramePool;
 
 fn captured(at_us: u64, kind: FrameKind, wire_size: u32) -> CapturedFrame {
@@ -8,6 +9,7 @@ fn captured(at_us: u64, kind: FrameKind, wire_size: u32) -> CapturedFrame {
     octets.resize(1000, 0);
     CapturedFrame {
         at_ns: at_us * 1_000,
+        stamps: Stamps { tick_ns: 1, is_fabric: true, is_exact: true },
         interface: None,
         speed: None,
         direction: None,
