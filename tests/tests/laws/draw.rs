@@ -5,22 +5,26 @@ use proto::random::Random;
 use toml::{Table, Value};
 
 /// A source of random values. Equal seeds draw equal values.
-pub struct Draw(Random);
+pub struct Draw {
+    random: Random,
+    /// Only values with which all times are whole picoseconds.
+    is_exact: bool,
+}
 
 impl Draw {
     /// The values of scenario `seed`.
-    pub fn new(seed: u64) -> Draw {
-        Draw(Random::stream(seed, "laws", "scenario"))
+    pub fn new(seed: u64, is_exact: bool) -> Draw {
+        Draw { random: Random::stream(seed, "laws", "scenario"), is_exact }
     }
 
     /// A uniform number below `bound`.
     pub fn below(&mut self, bound: u64) -> u64 {
-        self.0.below(bound)
+        self.random.below(bound)
     }
 
     /// True in `n` of 100 cases.
     pub fn percent(&mut self, n: u64) -> bool {
-        self.0.chance(n, 100)
+        self.random.chance(n, 100)
     }
 
     /// A uniform number from `least` to `most`, both included.
@@ -49,7 +53,7 @@ impl Draw {
     pub fn some<T: Clone>(&mut self, choices: &[T]) -> Vec<T> {
         let percent = self.pick(&[20, 50, 80]);
         let mut kept: Vec<T> =
-            choices.iter().filter(|_| self.0.chance(percent, 100)).cloned().collect();
+            choices.iter().filter(|_| self.random.chance(percent, 100)).cloned().collect();
         if kept.is_empty() {
             kept.push(self.pick(choices));
         }
@@ -170,16 +174,23 @@ impl Draw {
             "32 Gbps",
             "40 Gbps",
             "50 Gbps",
-            "56 Gbps",
+            "20 Gbps",
             "100 Gbps",
             "200 Gbps",
             "400 Gbps",
             "800 Gbps",
         ];
-        match self.percent(85) {
+        // An octet at each of these lasts a whole number of picoseconds.
+        match self.percent(85) || self.is_exact {
             true => self.pick(&STANDARD).to_owned(),
             false => format!("{} Mbps", self.magnitude(1_000, 800_000)),
         }
+    }
+
+    /// Nanoseconds that a run lasts: some turns of the longest cable, and mostly some periods of timers. The limit on steps
+    /// ends runs with fast lines earlier.
+    pub fn duration(&mut self) -> u64 {
+        self.magnitude(50_000, 4_000_000)
     }
 
     /// The delay of a cable, 10 ns to 100 us.
