@@ -40,7 +40,7 @@ const QUICK: u64 = 600;
 /// Scenarios of the slow suite: an hour.
 const SLOW: u64 = 60_000;
 /// Violations after which a test ends.
-const BROKEN_MAX: usize = 60;
+const BROKEN_MAX: usize = 20;
 
 #[test]
 fn random_scenarios_keep_the_laws() {

@@ -146,7 +146,9 @@ fn named(draw: &mut Draw, path: &str, names: &Names, duration: u64) -> Option<Va
         "traffic.start" if draw.percent(50) => within(draw).into(),
         "traffic.start" => "0 ns".into(),
         "fabric.switch.service.stop" => format!("{} ns", duration).into(),
-        "fabric.switch.service.rate" | "fabric.nic.drain.receive_rate" => draw.line_rate().into(),
+        "fabric.uplink" | "fabric.switch.service.rate" | "fabric.nic.drain.receive_rate" => {
+            draw.line_rate().into()
+        }
         "impairment.by" => format!("{} ns", draw.magnitude(1, 100_000)).into(),
         // A lane beyond those there are, and a frame beyond the MTU, are refused.
         "fabric.frame" => format!("{} B", draw.magnitude(64, 274)).into(),
@@ -196,7 +198,8 @@ fn skeleton(draw: &mut Draw, (technology, aim): (Technology, Aim), seed: u64) ->
     shape(draw, &mut fabric);
     let policies = POLICIES.iter().filter(|policy| policy.fits(technology));
     let policies: Vec<&str> = policies.map(|policy| policy.name).collect();
-    if draw.percent(50) {
+    // The other policies choose by a hash.
+    if draw.percent(50) && aim != Aim::Exact {
         fabric.insert("routing".into(), draw.pick(&policies).into());
     }
     fabric.insert("technology".into(), technology.to_string().into());
@@ -320,7 +323,7 @@ fn names(table: &Table) -> Result<Names, Problems> {
     Ok(names)
 }
 
-/// One to three items, and sometimes a trace.
+/// One to three items, and sometimes a trace of messages that wait for each other.
 fn traffic(
     draw: &mut Draw,
     table: &mut Table,
@@ -371,7 +374,35 @@ fn traffic(
         }
         items.push(item);
     }
+    if aim == Aim::Any && draw.percent(15) {
+        trace(draw, table, names);
+    }
     table.insert("traffic".into(), items.into_iter().map(Value::Table).collect::<Vec<_>>().into());
+}
+
+/// Each message waits for one before it that its sender took part in, or begins at once.
+fn trace(draw: &mut Draw, table: &mut Table, names: &Names) {
+    let ranks = names.nics.len() as u64;
+    let mut lines = Vec::new();
+    let mut ends: Vec<(u64, u64)> = Vec::new();
+    for number in 0..draw.whole(2, 12) {
+        let from = draw.below(ranks);
+        let to = (from + draw.whole(1, ranks - 1)) % ranks;
+        let waits = |(_, (a, b)): &(usize, &(u64, u64))| [*a, *b].contains(&from);
+        let when = match ends.iter().enumerate().filter(waits).next_back() {
+            Some((other, _)) => format!("after=m{other}"),
+            None => format!("at={}ns", draw.below(20_000)),
+        };
+        lines.push(format!("m{number} {when} {from} {to} {}", draw.magnitude(1, 50_000)));
+        ends.push((from, to));
+    }
+    let mut trace = Table::new();
+    trace.insert("name".into(), "steps".into());
+    trace.insert("messages".into(), lines.join("\n").into());
+    let on = names.nics.iter().cloned().map(Value::String).collect::<Vec<_>>();
+    trace.insert("on".into(), on.into());
+    trace.insert("transport".into(), draw.pick(&["rc", "uc"]).into());
+    table.insert("trace".into(), vec![Value::Table(trace)].into());
 }
 
 fn transport(draw: &mut Draw, technology: Technology) -> &'static str {
