@@ -30,6 +30,8 @@ mod run;
 mod shrink;
 #[path = "laws/text.rs"]
 mod text;
+#[path = "laws/twins.rs"]
+mod twins;
 #[path = "laws/watch.rs"]
 mod watch;
 
@@ -65,7 +67,7 @@ fn explore(first: u64, count: u64) {
         }
         match generate::scenario(seed) {
             Err(refusal) => *refused.entry(refusal).or_default() += 1,
-            Ok(drawn) => broken.extend(laws::check(&drawn.scenario, seed).err().map(|violation| {
+            Ok(drawn) => broken.extend(laws::check(&drawn, seed).err().map(|violation| {
                 let report = report(seed, &drawn, &violation);
                 println!("{report}");
                 report
@@ -94,7 +96,8 @@ fn number(name: &str, default: u64) -> u64 {
 fn report(seed: u64, drawn: &Drawn, violation: &Violation) -> String {
     let again = |table: &Table| {
         let scenario = Scenario::parse(&text::print(table), &[]).ok()?;
-        laws::check(&scenario, seed).err().filter(|other| other.law == violation.law)
+        let drawn = Drawn { table: table.clone(), scenario };
+        laws::check(&drawn, seed).err().filter(|other| other.law == violation.law)
     };
     let small = shrink::smaller(&drawn.table, |table| again(table).is_some());
     let Violation { law, what } = again(&small).unwrap_or_else(|| violation.clone());

@@ -1,8 +1,7 @@
 //! One run of a scenario on the virtual clock, with a check around each device.
 
-use crate::watch::{Line, Report, Sink, Watched};
+use crate::watch::{Line, Physics, Report, Sink, Violation, Watched, physics};
 use emulation::cable::impairment::Injected;
-use emulation::observer::NoObserver;
 use emulation::simulator::{Simulator, Tally};
 use emulation::wiring::End;
 use proto::counters::{DeviceReading, DropReason, Drops};
@@ -26,6 +25,8 @@ pub struct Conditions {
     pub threads: usize,
     /// Whether devices are polled where nothing calls for it.
     pub pokes: bool,
+    /// Picoseconds of a unit of time, in which departures are compared with those of other runs.
+    pub unit: u64,
     /// Steps of devices after which the run ends at the next turn of the simulator.
     pub steps_max: u64,
 }
@@ -41,6 +42,8 @@ pub struct Ran {
     pub readings: Vec<DeviceReading>,
     /// By node.
     pub reports: Vec<Report>,
+    /// What cables and devices reported of the laws of physics.
+    pub physics: Vec<Violation>,
     /// Counts of cables.
     pub tally: Tally,
     /// It ended in the middle of a turn.
@@ -92,18 +95,18 @@ fn ran(scenario: &Scenario, conditions: Conditions) -> Ran {
     let watch = |(node, inner): (usize, Box<dyn Device>)| -> Box<dyn Device> {
         let name = lab.fabric.node_name(node);
         let lines = lines(&lab, node, inner.ports());
-        Box::new(Watched::new(inner, (node, name), lines, conditions.pokes, &sink))
+        Box::new(Watched::new(inner, (node, name), lines, conditions, &sink))
     };
     let devices = bare.into_iter().enumerate().map(watch).collect();
     let wiring = &lab.fabric.wiring;
     let simulator = Simulator::new(wiring, devices, scenario.run.seed);
     let mut simulator = simulator.on_threads(conditions.threads);
-    let tally = simulator.run(lab.plan.stop, &mut NoObserver, |_| {
-        match sink.steps() > conditions.steps_max {
+    let mut seen = Physics::default();
+    let tally =
+        simulator.run(lab.plan.stop, &mut seen, |_| match sink.steps() > conditions.steps_max {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
-        }
-    });
+        });
     let mut readings = Vec::new();
     for device in simulator.devices() {
         let mut reading = DeviceReading::default();
@@ -111,9 +114,12 @@ fn ran(scenario: &Scenario, conditions: Conditions) -> Ran {
         readings.push(reading);
     }
     drop(simulator);
+    let name = |node: usize| lab.fabric.node_name(node);
+    let violations = seen.0.iter().filter_map(|(node, event)| physics(name(*node), event));
+    let physics = violations.collect();
     let account = Conservation::of(&readings, &on_cables(&tally));
     let is_cut = sink.is_over();
-    Ran { reports: sink.reports(), is_cut, lab, readings, tally, account }
+    Ran { reports: sink.reports(), is_cut, physics, lab, readings, tally, account }
 }
 
 fn on_cables(tally: &Tally) -> OnCables {

@@ -1,11 +1,14 @@
 //! A device with a check around it, independent of the code under test: what it sends is compared with what its lines can
 //! carry, and what it says about its wake-ups with what it does.
 
+use crate::run::Conditions;
+use emulation::observer::Observer;
 use proto::counters::{BinReading, DeviceReading};
 use proto::device::{Control, Departure, Depth, Device, Instrumented};
-use proto::events::{DeviceEvent, EventKind};
+use proto::events::{DeviceEvent, EventKind, Law};
 use proto::frame::{Frame, FrameClass};
 use proto::ids::PortNumber;
+use proto::link::LinkConfig;
 use proto::units::{BitRate, Bytes, Instant};
 use proto::wire::classify::classify_frame;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,10 +28,10 @@ pub struct Violation {
 pub struct Report {
     /// Index of the node.
     pub node: usize,
-    /// Hash of every departure: port, instant, octets.
-    pub digest: u64,
-    /// The same without instants.
-    pub frames: u64,
+    /// Hash of the ports, instants and sizes of all departures.
+    pub times: u64,
+    /// Hash of their octets. Payload names the instant at which its message was posted.
+    pub octets: u64,
     /// Its first violation of each law.
     pub violations: Vec<Violation>,
 }
@@ -88,6 +91,8 @@ pub struct Watched {
     free: Vec<Instant>,
     /// Polls the device where nothing calls for it.
     pokes: bool,
+    /// Picoseconds of a unit of time.
+    unit: u64,
     /// A departure of such a poll.
     early: Option<Departure>,
     /// The class of the frame that the present step handles.
@@ -104,7 +109,7 @@ impl Watched {
         inner: Box<dyn Device>,
         (node, name): (usize, &str),
         lines: Vec<Line>,
-        pokes: bool,
+        Conditions { pokes, unit, .. }: Conditions,
         sink: &Arc<Sink>,
     ) -> Watched {
         Watched {
@@ -113,11 +118,12 @@ impl Watched {
             free: vec![Instant::ZERO; lines.len()],
             lines,
             pokes,
+            unit,
             early: None,
             handling: None,
             at: Instant::ZERO,
             steps_at_once: 0,
-            report: Report { node, digest: 0, frames: 0, violations: Vec::new() },
+            report: Report { node, times: 0, octets: 0, violations: Vec::new() },
             sink: Arc::clone(sink),
         }
     }
@@ -161,9 +167,10 @@ impl Watched {
             self.violate("no frame begins before it is handed over", what);
         }
         self.free[index] = *at;
-        let octets = u64::from(crc32fast::hash(&frame.octets)) << 32 | u64::from(frame.implied);
-        self.report.frames = mix(self.report.frames, octets ^ index as u64);
-        self.report.digest = mix(self.report.digest, octets ^ index as u64 ^ at.as_ps() << 8);
+        let time = ((at.as_ps() / self.unit) << 8) | (at.as_ps() % self.unit);
+        let size = frame.line_size().get() << 48;
+        self.report.times = mix(self.report.times, time ^ size ^ (index as u64) << 40);
+        self.report.octets = mix(self.report.octets, crc32fast::hash(&frame.octets).into());
     }
 }
 
@@ -249,6 +256,47 @@ impl Device for Watched {
     fn ports(&self) -> usize {
         self.inner.ports()
     }
+
+    fn link(&self, port: PortNumber) -> Option<&LinkConfig> {
+        self.inner.link(port)
+    }
+
+    fn ignores_pauses(&self) -> bool {
+        self.inner.ignores_pauses()
+    }
+}
+
+/// Keeps what cables and devices report of the laws of physics.
+#[derive(Default)]
+pub struct Physics(pub Vec<(usize, DeviceEvent)>);
+
+impl Observer for Physics {
+    fn event(&mut self, device: usize, event: DeviceEvent, _handled: Instant) {
+        if matches!(event.kind, EventKind::Violation { .. }) {
+            self.0.push((device, event));
+        }
+    }
+}
+
+/// What an event of [`Physics`] says.
+pub fn physics(node: &str, event: &DeviceEvent) -> Option<Violation> {
+    let EventKind::Violation { law, earliest, bytes } = event.kind else { return None };
+    let law = match law {
+        Law::LineRate => "a line carries frames one after another",
+        Law::Causality => "no frame starts before its cause",
+        Law::Delay => "no frame arrives before it has left and the delay is over",
+        Law::Pause => "no frame starts in a pause of its priority",
+        Law::Credit => "no frame starts without credit",
+        Law::Pacing => "no frame starts before its reaction point permits",
+    };
+    let DeviceEvent { at, port, tc, .. } = event;
+    let what = format!(
+        "{node}:{port} lane {tc}: a frame of {} octets at {} ps, {} ps at the earliest",
+        bytes.get(),
+        at.as_ps(),
+        earliest.as_ps()
+    );
+    Some(Violation { law, what })
 }
 
 /// The law of feedback, which holds under conditions that only the scenario knows.

@@ -1,4 +1,4 @@
-//! Checks the configurations of Ethernet devices before any device is started: whether headroom covers
+//! Checks the configurations of devices before any device is started. Of switches on Ethernet: whether headroom covers
 //! what may still come in, and whether buffers leave room beside it.
 
 use crate::Scenario;
@@ -10,11 +10,21 @@ use switchd::config::SwitchConfig;
 use switchd::memory::headroom::MemoryError;
 use switchd::switch::{ConfigError, headroom_needed};
 
-/// Reports the first error of a switch and the first of a NIC. InfiniBand's credits need no such checks.
+/// Reports the first error of a switch on Ethernet, and the first of a NIC. Switches with credits need no such checks.
 pub fn check(scenario: &Scenario, fabric: &Fields<'_>) {
-    if scenario.fabric.technology == Technology::Infiniband {
-        return;
+    if scenario.fabric.technology == Technology::Ethernet {
+        check_switches(scenario, fabric);
     }
+    let adapters = scenario.fabric.topology.adapters();
+    let mut nics = (0..adapters).map(|node| render::nic(scenario, node));
+    let refused = nics.find_map(|config| Some((config.check().err()?, config.name)));
+    if let (Some((error, name)), Some(fields)) = (refused, fabric.table("nic")) {
+        let complaint = Complaint::new(format!("{name}: {error}"), "see [fabric.nic]");
+        fields.problems.borrow_mut().report(fields.place, &fields.path, complaint);
+    }
+}
+
+fn check_switches(scenario: &Scenario, fabric: &Fields<'_>) {
     let nodes = &scenario.fabric.topology.nodes;
     let adapters = scenario.fabric.topology.adapters();
     let configs: Vec<SwitchConfig> =
@@ -25,12 +35,6 @@ pub fn check(scenario: &Scenario, fabric: &Fields<'_>) {
     if let (Some((name, error)), Some(fields)) = (refused, fabric.table("switch")) {
         let (key, hint) = advice(&error, &configs);
         fields.error(key, format!("{name}: {error}"), hint);
-    }
-    let mut nics = (0..adapters).map(|node| render::nic(scenario, node));
-    let refused = nics.find_map(|config| Some((config.check().err()?, config.name)));
-    if let (Some((error, name)), Some(fields)) = (refused, fabric.table("nic")) {
-        let complaint = Complaint::new(format!("{name}: {error}"), "see [fabric.nic]");
-        fields.problems.borrow_mut().report(fields.place, &fields.path, complaint);
     }
 }
 

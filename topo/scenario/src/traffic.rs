@@ -315,7 +315,38 @@ fn size(fields: &Fields<'_>, written: &Written, fabric: &FabricSettings) -> Opti
             let hint = "ud carries at most one MTU; take rc or uc, or a smaller size";
             fields.refuse("size", message, hint)
         }
-        _ => Some(size),
+        octets => {
+            check_frame(
+                fields,
+                "size",
+                Bytes::new(octets),
+                written.transport,
+                written.operation,
+                fabric,
+            )?;
+            Some(size)
+        }
+    }
+}
+
+/// `fabric.frame` is a full frame of the fabric, and buffers hold headroom for frames of that size: no packet of a message
+/// of `size` octets is longer. `key` is what to complain about.
+fn check_frame(
+    fields: &Fields<'_>,
+    key: &str,
+    size: Bytes,
+    transport: Transport,
+    operation: Operation,
+    fabric: &FabricSettings,
+) -> Option<()> {
+    let longest = size.min(fabric.mtu);
+    let packet = frames::message(longest, fabric.mtu, transport, operation, &fabric.nic.wire);
+    match fabric.frame {
+        Some(frame) if packet > frame => {
+            let message = format!("frames of {packet}, longer than fabric.frame = \"{frame}\"");
+            fields.refuse(key, message, "smaller messages, or leave fabric.frame out")
+        }
+        _ => Some(()),
     }
 }
 

@@ -122,6 +122,41 @@ fn routes_that_could_deadlock_are_a_warning_in_a_listed_fabric() {
     assert!(scenario.warnings[0].message.contains("s0:2 → s1:2 → s2:2"), "{:?}", scenario.warnings);
 }
 
+/// Found by random scenarios: what a NIC refuses was accepted on InfiniBand, and ended the run at its start.
+#[test]
+fn what_a_nic_refuses_is_told_on_both_technologies() {
+    for technology in ["infiniband", "ethernet"] {
+        let text = format!(
+            "schema = 1\nname = \"x\"\nrun = {{ duration = \"1 us\" }}\n[fabric]\nshape = \"star\"\nhosts = 2\n\
+             technology = \"{technology}\"\nlink = {{ {} }}\n[[traffic]]\nname = \"t\"\nfrom = \"h0\"\nto = \"h1\"\n\
+             arrivals = \"bernoulli\"\nload = 1.3\n",
+            if technology == "ethernet" { "pause = \"none\"" } else { "" }
+        );
+        assert!(told(&text).contains("at most one message per slot"), "{}", told(&text));
+    }
+}
+
+/// Found by random scenarios: headroom for frames of 115 octets was overrun by frames of 2110.
+#[test]
+fn messages_are_not_longer_than_the_frame_of_the_fabric() {
+    let text = |frame: u64, rest: &str| {
+        format!(
+            "schema = 1\nname = \"x\"\nrun = {{ duration = \"1 us\" }}\n[fabric]\nshape = \"star\"\nhosts = 2\n\
+             technology = \"ethernet\"\nframe = \"{frame} B\"\nlink = {{ pause = \"none\" }}\n{rest}"
+        )
+    };
+    let item =
+        "[[traffic]]\nname = \"t\"\nfrom = \"h0\"\nto = \"h1\"\nload = 0.5\nsize = \"100 B\"\n";
+    assert!(Scenario::parse(&text(162, item), &[]).is_ok());
+    let long = told(&text(161, item));
+    assert!(
+        long.contains("traffic.t.size: frames of 162 B, longer than fabric.frame = \"161 B\""),
+        "{long}"
+    );
+    let trace = "[[trace]]\nname = \"t\"\nmessages = \"a at=0us 0 1 5000\"\n";
+    assert!(told(&text(2066, trace)).contains("trace.t.transport: frames of 2110 B"));
+}
+
 #[test]
 fn shapes_refuse_what_cannot_be_built() {
     let xgft = |rest: &str| {

@@ -9,7 +9,7 @@ use crate::routes::colored::Demand;
 use crate::trace::Trace;
 use crate::trace::patterns::Pattern;
 use crate::traffic::classes::Classes;
-use crate::traffic::{Context, MESSAGE_MAX, Offer, Receivers, Traffic};
+use crate::traffic::{Context, MESSAGE_MAX, Offer, Receivers, Traffic, check_frame};
 use nicd::config::{AfterConfig, Arrivals, ClassConfig, Operation, StepConfig, Transport};
 use proto::ids::{Lid, ServiceLevel};
 use proto::params::{KeyTable, Params};
@@ -90,6 +90,10 @@ fn one(
     if trace.ranks() > ranks.len() as u64 {
         let message = format!("{} ranks on {} NICs", trace.ranks(), ranks.len());
         return fields.refuse("on", message, "more NICs, or fewer ranks");
+    }
+    if class.transport != Transport::Test {
+        let longest = trace.messages.iter().map(|message| message.size).max().unwrap_or_default();
+        check_frame(fields, "transport", longest, class.transport, class.operation, fabric)?;
     }
     let (name, start) = (written.name, written.start);
     // A message of a connection is as long as that of the trace.
