@@ -93,6 +93,7 @@ mod tests {
         let row = |(label, value): (&str, f64)| Row {
             point: Point { labels: vec![label.to_owned()], sets: Vec::new() },
             verdict: Verdict::Pass,
+            lossless_drops: None,
             cells: [("mean".to_owned(), Cell { mean: Some(value), deviation: None })].into(),
         };
         labels.into_iter().zip(values).map(row).collect()
