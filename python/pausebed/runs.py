@@ -138,7 +138,7 @@ def _bounds(one: Mapping[str, Any]) -> str:
 
 def _lost(drops: Mapping[str, Any]) -> str:
     why = ", ".join(f"{frames} {reason}" for reason, frames in drops["reasons"].items())
-    return f"{drops['frames']} lossless frames lost: {why}, first at {drops['port']} after {drops['at_ps'] / 1e6:.3g} us"
+    return f"{drops['frames']} lossless frames lost: {why}, first at {drops['port']} after {drops['at_ps'] / 1e6:.1f} us"
 
 
 def _broken(one: Mapping[str, Any]) -> str:

@@ -70,6 +70,7 @@ min = 0.1
 search = { g = [0.1, 0.2] }
 runs   = 6
 seeds  = 1
+goal   = 0.1
 "#;
 
 /// A folder with nothing of the repository, in which the program runs.
@@ -166,6 +167,10 @@ fn lost_lossless_frames_fail_every_command_and_are_told() {
         if words.starts_with("run") {
             assert!(text.starts_with("FAIL  deaf  1 of 1 expectations"), "{text}");
             assert!(text.contains(" headroom_overrun, "), "drops name their reasons: {text}");
+        }
+        if words.contains("--out results") && words.starts_with("run") {
+            let page = std::fs::read_to_string(place.0.path().join("results/report.html"));
+            assert!(page.expect("a report").contains(lost), "the headline of the report");
         }
         if words.starts_with("suite") {
             continue;

@@ -164,19 +164,12 @@ fn describe(
 ) -> RunResult {
     let last = outcome.recordings.iter().flat_map(|recording| &recording.last);
     let conservation = Conservation::of(last, &outcome.on_cables);
-    let mut verdict = result::verdict(&outcome.fidelity, &expectations);
+    let lossless_drops = lossless_drops(scenario, lab, conditions, outcome);
+    let mut verdict = result::verdict(&outcome.fidelity, &expectations, lossless_drops.as_ref());
     if verdict == Verdict::Pass && !conservation.closes() {
         // A lost frame that is not counted is an error, whatever the measures are.
         verdict = Verdict::Fail;
     }
-    // Frames from a capture obey no pause.
-    let fed =
-        (!conditions.injections.is_empty()).then_some("frames fed from outside obey no pause");
-    let expected = fed.or(scenario.run.expected_drops());
-    let lossless_drops = LosslessDrops::of(&lab.fabric, &outcome.recordings, expected);
-    verdict = Verdict::worst(
-        lossless_drops.iter().map(|drops| drops.verdict(outcome.fidelity.ok)).chain([verdict]),
-    );
     let violations = Violations::of(&lab.fabric, &outcome.recordings);
     if violations.is_some() {
         verdict = Verdict::Fail;
@@ -233,6 +226,19 @@ fn describe(
         completion: result::completion(&lab.fabric, &outcome.recordings),
         hosts: hosts::lines(&lab.fabric.hosts, &outcome.hosts),
     }
+}
+
+/// Lost lossless frames. Frames that are fed from outside obey no pause, so they are expected to overrun headroom.
+fn lossless_drops(
+    scenario: &Scenario,
+    lab: &Lab,
+    conditions: &Conditions<'_>,
+    outcome: &Outcome,
+) -> Option<LosslessDrops> {
+    let fed = !conditions.injections.is_empty();
+    let fed = fed.then_some("frames fed from outside obey no pause");
+    let expected = fed.or(scenario.run.expected_drops());
+    LosslessDrops::of(&lab.fabric, &outcome.recordings, expected)
 }
 
 fn host(conditions: &Conditions<'_>, outcome: &Outcome) -> Host {

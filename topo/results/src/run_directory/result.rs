@@ -422,9 +422,14 @@ pub fn flat(measures: &[Measured]) -> BTreeMap<String, Option<Value>> {
 }
 
 /// The verdict of a run: inconclusive if the host did not keep up, whatever the measures are.
-pub fn verdict(fidelity: &Fidelity, expectations: &[Judgement]) -> Verdict {
+pub fn verdict(
+    fidelity: &Fidelity,
+    expectations: &[Judgement],
+    lost: Option<&LosslessDrops>,
+) -> Verdict {
+    let judged = expectations.iter().map(|judged| judged.verdict);
     match fidelity.ok {
-        true => Verdict::worst(expectations.iter().map(|judged| judged.verdict)),
+        true => Verdict::worst(judged.chain(lost.map(|drops| drops.verdict(true)))),
         false => Verdict::Inconclusive,
     }
 }

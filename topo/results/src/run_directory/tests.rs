@@ -222,7 +222,7 @@ fn result(judged: Vec<Judgement>, fidelity: Fidelity) -> RunResult {
         dilation: None,
         pieces: ClockPieces::default(),
         scheme: "none".to_owned(),
-        verdict: verdict(&fidelity, &judged),
+        verdict: verdict(&fidelity, &judged, None),
         measures: flat(&measures),
         definitions: BTreeMap::new(),
         say: None,
@@ -272,6 +272,11 @@ fn lossless_drops_are_those_that_flow_control_should_have_prevented() {
     assert_eq!((drops.frames, drops.at_ps, &*drops.port, drops.tc), (4, 300, "s0:1", 0));
     assert_eq!((drops.reasons["headroom_overrun"], drops.reasons["receive_buffer"]), (2, 2));
     assert_eq!(found(0), None, "nothing is protected");
+    let late = Fidelity { ok: false, ..Fidelity::VIRTUAL };
+    let told = [Fidelity::VIRTUAL, late].map(|host| verdict(&host, &[], Some(&drops)));
+    assert_eq!(told, [Verdict::Fail, Verdict::Inconclusive]);
+    let wanted = LosslessDrops { expected: Some("a reason".to_owned()), ..drops.clone() };
+    assert_eq!(verdict(&Fidelity::VIRTUAL, &[], Some(&wanted)), Verdict::Pass);
     let lost = RunResult {
         lossless_drops: Some(drops),
         ..result(vec![judged(Verdict::Pass)], Fidelity::VIRTUAL)

@@ -92,8 +92,8 @@ mod tests {
         let labels = ["low", "base", "high"];
         let row = |(label, value): (&str, f64)| Row {
             point: Point { labels: vec![label.to_owned()], sets: Vec::new() },
-            lossless_drops: None,
             verdict: Verdict::Pass,
+            lossless_drops: None,
             cells: [("mean".to_owned(), Cell { mean: Some(value), deviation: None })].into(),
         };
         labels.into_iter().zip(values).map(row).collect()
