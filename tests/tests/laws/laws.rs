@@ -194,7 +194,9 @@ fn conditions(scenario: &Scenario, ran: &Ran) -> Holds {
         }
     };
     let watched = fabric.switch.watchdog.is_some();
-    let lossless = !faults && !afflicted && obeys && !watched;
+    // A pool of headroom that not all ports can use at once is a bet of its operator.
+    let shares = fabric.switch.memory.params.contains_key("headroom_pool");
+    let lossless = !faults && !afflicted && obeys && !watched && !shares;
     let lanes = ran.lab.fabric.lanes.iter();
     let mut all_lossless = lanes.map(|lane| ran.lab.fabric.is_lossless(*lane));
     let pauses =
