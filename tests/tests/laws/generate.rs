@@ -389,7 +389,7 @@ fn trace(draw: &mut Draw, table: &mut Table, names: &Names) {
         let from = draw.below(ranks);
         let to = (from + draw.whole(1, ranks - 1)) % ranks;
         let waits = |(_, (a, b)): &(usize, &(u64, u64))| [*a, *b].contains(&from);
-        let when = match ends.iter().enumerate().filter(waits).next_back() {
+        let when = match ends.iter().enumerate().rfind(waits) {
             Some((other, _)) => format!("after=m{other}"),
             None => format!("at={}ns", draw.below(20_000)),
         };
