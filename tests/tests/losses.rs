@@ -1,0 +1,115 @@
+//! What congestion and outages may take, and under which reason it is counted.
+
+use launch::experiment::{Conditions, Experiment};
+use launch::substrate;
+use proto::counters::{DropReason, Drops};
+use results::run_directory::result::Conservation;
+use scenario::Scenario;
+use scenario::run::Backend;
+
+/// A run on the virtual clock: its account, and the drops of all ports.
+fn run(text: &str) -> (Conservation, Drops) {
+    let scenario = Scenario::parse(text, &[]).unwrap_or_else(|faults| panic!("{faults}"));
+    let conditions = Conditions::new(substrate(Backend::Virtual), "");
+    let run = Experiment::run(&scenario, conditions, &mut |_| {}).expect("not interrupted");
+    let mut drops = Drops::default();
+    for reading in run.outcome.recordings.iter().flat_map(|recording| &recording.last) {
+        reading.ports.iter().for_each(|port| drops.merge(&port.drops));
+    }
+    (run.result.conservation, drops)
+}
+
+/// Three senders to one receiver; the cables of two of them go down again and again, while pauses are on
+/// their way.
+fn outages(pause: &str, seed: u64) -> String {
+    let down = |at: &str, from: u64| {
+        let to = from + 15;
+        format!("[[outage]]\nat = \"{at}\"\nfrom = \"{from} us\"\nto = \"{to} us\"\n")
+    };
+    let outages = (0..20).map(|n| down("h1:1", 50 + 40 * n) + &down("s0:3", 60 + 37 * n));
+    format!(
+        r#"
+schema = 1
+name = "outages"
+run = {{ seed = {seed}, duration = "1 ms" }}
+[fabric]
+technology = "ethernet"
+shape = "star"
+hosts = 4
+mtu = "1024 B"
+link = {{ rate = "25 Gbps", delay = "3 us", pause = "{pause}" }}
+switch = {{ headroom = "40 KB", buffer = "60 KB", jitter = "1 us" }}
+nic = {{ buffer = "1 MB" }}
+[[traffic]]
+name = "incast"
+from = "h[1-3]"
+to = "h0"
+arrivals = "backlog"
+transport = "rc"
+{}"#,
+        outages.collect::<String>()
+    )
+}
+
+#[test]
+fn the_account_closes_across_outages_that_meet_pauses_on_their_way() {
+    for pause in ["pfc", "pause"] {
+        for seed in 1..=3 {
+            let (account, drops) = run(&outages(pause, seed));
+            assert!(account.closes(), "{pause}, seed {seed}: {account:?}");
+            assert!(account.dropped["link_state"] > 0, "frames under way are lost");
+            let pauses = drops.get(DropReason::MacControlLinkState);
+            assert!(pauses > 0, "{pause}, seed {seed}: no pause met an outage");
+        }
+    }
+}
+
+/// Three senders to one receiver behind two switches. Data are lossless. CNPs have priority 6 and acknowledgements
+/// priority 0, and both are lossy: they cross the inputs that data have filled, because each host both sends and
+/// receives.
+fn feedback(memory: &str, scheme: &str, seed: u64) -> String {
+    format!(
+        r#"
+schema = 1
+name = "feedback"
+run = {{ seed = {seed}, duration = "500 us" }}
+[fabric]
+technology = "ethernet"
+shape = "star"
+hosts = 4
+mtu = "1024 B"
+link = {{ rate = "25 Gbps", delay = "1 us", pause = "pfc" }}
+switch = {{ memory = "{memory}", headroom = "20 KB", buffer = "40 KB", jitter = "1 us" }}
+nic = {{ buffer = "1 MB" }}
+[scheme]
+kind = "{scheme}"
+[[traffic]]
+name = "incast"
+from = "h*"
+to = "h*"
+arrivals = "backlog"
+transport = "rc"
+size = "4 KB"
+[[traffic]]
+name = "hot"
+from = "h[1-3]"
+to = "h0"
+arrivals = "backlog"
+transport = "rc"
+size = "64 KB"
+"#
+    )
+}
+
+#[test]
+fn feedback_is_not_lost_by_the_lossless_congestion_that_it_reports() {
+    for memory in ["per-input", "global-watermark"] {
+        for scheme in ["dcqcn", "qcn", "bcn"] {
+            for seed in 1..=2 {
+                let (account, drops) = run(&feedback(memory, scheme, seed));
+                assert!(account.closes(), "{account:?}");
+                assert_eq!(drops.total(), 0, "{memory}, {scheme}, seed {seed}: {account:?}");
+            }
+        }
+    }
+}
