@@ -130,5 +130,5 @@ else
   export PAUSEBED_FUZZ_SECONDS="${PAUSEBED_FUZZ_SECONDS:-10}"
   # Most tests wait for programs that they have started.
   export RUST_TEST_THREADS="${RUST_TEST_THREADS:-$(($(nproc) + 2))}"
-  cargo test --profile quick --workspace
+  cargo test --profile quick --workspace --no-fail-fast
 fi

@@ -183,6 +183,8 @@ impl Impairer {
                     self.injected.corrupted += 1;
                 }
             }
+            // A frame has one copy, however many rules duplicate it.
+            Action::Duplicate if impaired.frames[1].is_some() => {}
             Action::Duplicate => {
                 impaired.frames[1] = impaired.frames[0].clone();
                 impaired.frames[1].iter().for_each(|copy| self.injected.duplicated.count(copy));

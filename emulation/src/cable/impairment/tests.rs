@@ -93,6 +93,10 @@ fn a_duplicate_is_equal_and_a_later_loss_takes_both() {
         panic!("two frames");
     };
     assert_eq!(first, second);
+    let mut repeated = impairer(&[twice, twice]);
+    let copies = repeated.apply(frame(FrameKind::Ethernet), Instant::ZERO).frames;
+    let made = copies.iter().flatten().count() as u64 - 1;
+    assert_eq!(repeated.injected.duplicated.total(), made, "each copy that counts is made");
     let mut both = impairer(&[twice, (FrameFilter::All, Action::Lose, ALWAYS)]);
     let out = both.apply(frame(FrameKind::Ethernet), Instant::ZERO);
     assert_eq!(out.frames.iter().flatten().count(), 0);
