@@ -7,7 +7,14 @@
 //! for it by credits. One pool for N inputs has N·M octets and its mark at N·(M − headroom). It shares memory
 //! best but isolates no input; multi-stage networks can deadlock with it.
 //!
-//! Source: the Zurich benchmark, partitioned switch and shared switch.
+//! A lossy priority may fill a pool up to the mark, and lossless priorities fill it up to the mark and beyond. So that
+//! feedback of a lossy priority (CNPs, messages of BCN and QCN, acknowledgements) is not lost by the congestion that it
+//! reports, each input has a reserve for each lossy priority, beside the pools: a frame that finds no room below the
+//! mark is admitted while its input holds no more than the reserve of its priority. The reserve is no part of `buffer`,
+//! moves no mark and takes no headroom. A lossy priority that holds more than its reserve loses frames at the mark.
+//!
+//! Source: the Zurich benchmark, partitioned switch and shared switch. It has one priority and no reserve; the reserve
+//! is that of a shared pool.
 
 use super::headroom::{self, HeadroomWatch, MemoryError};
 use super::ingress::Room;
@@ -17,6 +24,10 @@ use crate::port_set::PortSet;
 use proto::counters::DropReason;
 use proto::ids::{PortNumber, VirtualLane};
 use proto::units::Bytes;
+
+/// Octets that one lossy priority of an input may hold when its pool has no room: about 50 CNPs. The default of a
+/// shared pool. Source: HPCC simulator, `switch-mmu.cc`.
+const RESERVE: Bytes = Bytes::new(4096);
 
 #[derive(Debug)]
 struct Pool {
@@ -30,6 +41,8 @@ struct Pool {
 struct Input {
     /// Octets held, by lane.
     lanes: [Bytes; 8],
+    /// The part of them that is in the reserve of the lane and not in the pool.
+    reserved: [Bytes; 8],
     lossless: u8,
     /// Index of its pool.
     pool: usize,
@@ -80,7 +93,8 @@ impl Watermarks {
             let (size, xoff) = &mut sizes[pool];
             *size += port.buffer;
             *xoff += port.buffer - headroom;
-            inputs.push(Input { lanes: [Bytes::ZERO; 8], lossless: port.lossless, pool });
+            let none = [Bytes::ZERO; 8];
+            inputs.push(Input { lanes: none, reserved: none, lossless: port.lossless, pool });
         }
         let pool = |(size, xoff): (Bytes, Bytes)| {
             let mark = Mark::new(xoff, Bytes::new(xoff.get() / 2));
@@ -106,12 +120,18 @@ impl Memory for Watermarks {
     fn admit(&mut self, input: PortNumber, lane: VirtualLane, size: Bytes) -> Admission {
         let input = &mut self.inputs[input.index()];
         let (index, pool) = (input.pool, &mut self.pools[input.pool]);
-        let (limit, reason) = match input.lossless >> lane.get() & 1 {
-            1 => (pool.size, DropReason::HeadroomOverrun),
-            _ => (pool.mark.xoff, DropReason::BufferFull),
-        };
+        let is_lossless = input.lossless >> lane.get() & 1 == 1;
+        let limit = if is_lossless { pool.size } else { pool.mark.xoff };
         if pool.held.get() + size > limit {
-            return Admission::Refused(reason);
+            if is_lossless {
+                return Admission::Refused(DropReason::HeadroomOverrun);
+            }
+            if input.lanes[lane.index()] + size > RESERVE {
+                return Admission::Refused(DropReason::BufferFull);
+            }
+            input.lanes[lane.index()] += size;
+            input.reserved[lane.index()] += size;
+            return Admission::Taken;
         }
         pool.held.rise(size);
         input.lanes[lane.index()] += size;
@@ -135,11 +155,15 @@ impl Memory for Watermarks {
         self.alarm.take()
     }
 
+    /// Frees the pool first and the reserve last, as a shared pool does.
     fn release(&mut self, input: PortNumber, lane: VirtualLane, size: Bytes) {
-        let Input { lanes, pool, .. } = &mut self.inputs[input.index()];
-        lanes[lane.index()] = lanes[lane.index()] - size;
+        let Input { lanes, reserved, pool, .. } = &mut self.inputs[input.index()];
+        let (held, reserved) = (&mut lanes[lane.index()], &mut reserved[lane.index()]);
+        let pooled = size.min(*held - *reserved);
+        *held = *held - size;
+        *reserved = *reserved - (size - pooled);
         let pool = *pool;
-        self.pools[pool].held.fall(size);
+        self.pools[pool].held.fall(pooled);
         self.note(pool);
     }
 

@@ -47,6 +47,55 @@ fn beyond_the_buffer_a_lossless_frame_is_an_alarm_and_a_lossy_one_ends_at_the_ma
     assert_eq!(refused, Admission::Refused(DropReason::HeadroomOverrun));
 }
 
+#[test]
+fn a_lossy_priority_has_a_reserve_that_lossless_ones_cannot_fill() {
+    let numbers = MemoryConfig { headroom: Bytes::new(15_000), ..MemoryConfig::default() };
+    for make in [Watermarks::per_input, Watermarks::global] {
+        let mut memory = make(Room { ingress: &ingress(2), numbers: &numbers }).unwrap();
+        let (cnp, lossy) = (Bytes::new(64), VirtualLane::truncate(6));
+        // 1 KB less than the mark of an input, and of the pool of both.
+        let full = Bytes::new(if memory.is_global { 269_000 } else { 134_000 });
+        assert_eq!(memory.admit(port(0), P3, full), Admission::Taken);
+        // Below the mark a frame of a lossy priority is in the pool.
+        assert_eq!(memory.admit(port(0), lossy, Bytes::new(1000)), Admission::Taken);
+        assert_eq!(memory.demands(port(0)), 1 << 3);
+        // From the mark on it is in the reserve, which ends at 4 KiB for each input and priority.
+        for _ in 0..48 {
+            assert_eq!(memory.admit(port(0), lossy, cnp), Admission::Taken);
+        }
+        let refused = Admission::Refused(DropReason::BufferFull);
+        assert_eq!(memory.admit(port(0), lossy, cnp), refused);
+        assert_eq!(memory.held(port(0), lossy), Bytes::new(1000 + 48 * 64));
+        let others = [(port(0), P0), (port(1), lossy)];
+        for (input, lane) in others {
+            assert_eq!(memory.admit(input, lane, cnp), Admission::Taken);
+        }
+        // The reserve takes no headroom.
+        let headroom = Bytes::new(if memory.is_global { 30_000 } else { 15_000 });
+        assert_eq!(memory.admit(port(0), P3, headroom), Admission::Taken);
+        let refused = Admission::Refused(DropReason::HeadroomOverrun);
+        assert_eq!(memory.admit(port(0), P3, cnp), refused);
+        // All is released, and half of the pool is free for other frames.
+        memory.release(port(0), lossy, Bytes::new(1000));
+        (0..48).for_each(|_| memory.release(port(0), lossy, cnp));
+        others.into_iter().for_each(|(input, lane)| memory.release(input, lane, cnp));
+        memory.release(port(0), P3, headroom);
+        memory.release(port(0), P3, full);
+        assert!(memory.pools.iter().all(|pool| pool.held.get() == Bytes::ZERO));
+        assert!(memory.inputs.iter().all(|input| input.reserved == [Bytes::ZERO; 8]));
+        assert_eq!(memory.demands(port(0)), 0);
+    }
+}
+
+#[test]
+fn a_lossy_priority_that_overloads_its_input_ends_at_the_mark_as_before() {
+    let mut memory = memory(15_000).unwrap();
+    let frame = Bytes::new(1_000);
+    let taken = (0..200).filter(|_| memory.admit(port(0), P0, frame) == Admission::Taken).count();
+    assert_eq!(taken, 135);
+    assert_eq!(memory.inputs[0].reserved, [Bytes::ZERO; 8]);
+}
+
 /// QOS-10.
 #[test]
 fn too_little_headroom_is_refused_with_the_figure_that_holds() {
