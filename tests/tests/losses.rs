@@ -1,0 +1,130 @@
+//! What congestion and outages may take, and under which reason it is counted.
+
+use launch::experiment::{Conditions, Experiment};
+use launch::substrate;
+use proto::counters::{DropReason, Drops};
+use results::run_directory::result::Conservation;
+use scenario::Scenario;
+use scenario::run::Backend;
+
+/// A run on the virtual clock: its account, and the drops of all ports.
+fn run(text: &str) -> (Conservation, Drops) {
+    let scenario = Scenario::parse(text, &[]).unwrap_or_else(|faults| panic!("{faults}"));
+    let conditions = Conditions::new(substrate(Backend::Virtual), "");
+    let run = Experiment::run(&scenario, conditions, &mut |_| {}).expect("not interrupted");
+    let mut drops = Drops::default();
+    for reading in run.outcome.recordings.iter().flat_map(|recording| &recording.last) {
+        reading.ports.iter().for_each(|port| drops.merge(&port.drops));
+    }
+    (run.result.conservation, drops)
+}
+
+/// Three senders to one receiver; the cables of two of them go down again and again, while pauses are on
+/// their way.
+fn outages(pause: &str, seed: u64) -> String {
+    let down = |at: &str, from: u64| {
+        let to = from + 15;
+        format!("[[outage]]\nat = \"{at}\"\nfrom = \"{from} us\"\nto = \"{to} us\"\n")
+    };
+    let outages = (0..20).map(|n| down("h1:1", 50 + 40 * n) + &down("s0:3", 60 + 37 * n));
+    format!(
+        r#"
+schema = 1
+name = "outages"
+run = {{ seed = {seed}, duration = "1 ms" }}
+[fabric]
+technology = "ethernet"
+shape = "star"
+hosts = 4
+mtu = "1024 B"
+link = {{ rate = "25 Gbps", delay = "10 us", pause = "{pause}" }}
+switch = {{ headroom = "80 KB", buffer = "100 KB", jitter = "1 us" }}
+nic = {{ buffer = "1 MB" }}
+[[traffic]]
+name = "incast"
+from = "h[1-3]"
+to = "h0"
+arrivals = "backlog"
+transport = "rc"
+{}"#,
+        outages.collect::<String>()
+    )
+}
+
+#[test]
+fn the_account_closes_across_outages_that_meet_pauses_on_their_way() {
+    for pause in ["pfc", "pause"] {
+        for seed in 1..=3 {
+            let (account, drops) = run(&outages(pause, seed));
+            assert!(account.closes(), "{pause}, seed {seed}: {account:?}");
+            assert!(account.dropped["link_state"] > 0, "frames under way are lost");
+            let pauses = drops.get(DropReason::MacControlLinkState);
+            assert!(pauses > 0, "{pause}, seed {seed}: no pause met an outage");
+        }
+    }
+}
+
+/// Two switches with two hosts each.
+const TWO_SWITCHES: &str = r#"
+nodes = [
+    { name = "h0", kind = "nic" }, { name = "h1", kind = "nic" },
+    { name = "h2", kind = "nic" }, { name = "h3", kind = "nic" },
+    { name = "s0", kind = "switch" }, { name = "s1", kind = "switch" },
+]
+links = [
+    { a = "h0:1", b = "s0:1" }, { a = "h1:1", b = "s0:2" }, { a = "s0:3", b = "s1:3" },
+    { a = "h2:1", b = "s1:1" }, { a = "h3:1", b = "s1:2" },
+]"#;
+
+/// One switch with four hosts. One pool for all inputs can deadlock with more than one switch.
+const ONE_SWITCH: &str = "shape = \"star\"\nhosts = 4";
+
+/// Two hosts receive more than their lines carry. Data are lossless and fill the inputs on all ways, while CNPs,
+/// messages of switches and acknowledgements, which are lossy, come in there too.
+fn feedback(nodes: &str, memory: &str, scheme: &str, seed: u64) -> String {
+    format!(
+        r#"
+schema = 1
+name = "feedback"
+run = {{ seed = {seed}, duration = "2 ms" }}
+[fabric]
+technology = "ethernet"
+mtu = "1024 B"
+link = {{ rate = "25 Gbps", delay = "1 us", pause = "pfc" }}
+switch = {{ memory = "{memory}", headroom = "20 KB", buffer = "30 KB", jitter = "1 us" }}
+nic = {{ buffer = "1 MB" }}
+{nodes}
+[scheme]
+kind = "{scheme}"
+[[traffic]]
+name = "left"
+from = "h[1-3]"
+to = "h0"
+arrivals = "backlog"
+transport = "rc"
+[[traffic]]
+name = "right"
+from = ["h0", "h1", "h3"]
+to = "h2"
+arrivals = "backlog"
+transport = "rc"
+"#
+    )
+}
+
+#[test]
+fn feedback_is_not_lost_by_the_lossless_congestion_that_it_reports() {
+    let fabrics = [
+        (TWO_SWITCHES, "per-input", "bcn"),
+        (TWO_SWITCHES, "per-input", "qcn"),
+        (TWO_SWITCHES, "per-input", "dcqcn"),
+        (ONE_SWITCH, "global-watermark", "dcqcn"),
+    ];
+    for (nodes, memory, scheme) in fabrics {
+        for seed in 1..=4 {
+            let (account, drops) = run(&feedback(nodes, memory, scheme, seed));
+            assert!(account.closes() && account.delivered > 10_000, "{memory}: {account:?}");
+            assert_eq!(drops.total(), 0, "{memory}, {scheme}, seed {seed}: {account:?}");
+        }
+    }
+}
