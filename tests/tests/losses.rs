@@ -128,3 +128,56 @@ fn feedback_is_not_lost_by_the_lossless_congestion_that_it_reports() {
         }
     }
 }
+
+/// Five senders to one receiver, and traffic the other way that delays pauses. No input reaches the threshold before all
+/// of them have filled the shared part.
+fn exhausted(headroom: u64, delay: u64) -> String {
+    format!(
+        r#"
+schema = 1
+name = "exhausted"
+run = {{ seed = 1, duration = "300 us" }}
+[fabric]
+technology = "ethernet"
+shape = "star"
+hosts = 6
+mtu = "4096 B"
+link = {{ rate = "10 Gbps", delay = "{delay} ns", pause = "pfc" }}
+nic = {{ buffer = "4 MB" }}
+[fabric.switch]
+memory = "shared-pool"
+headroom = "{headroom} B"
+jitter = "0 ns"
+pool = {{ size = "120 KB", threshold = "20 MB", reserve = "0 B" }}
+[[traffic]]
+name = "incast"
+from = "h[1-5]"
+to = "h0"
+arrivals = "backlog"
+transport = "ud"
+size = "4096 B"
+[[traffic]]
+name = "back"
+from = "h*"
+to = "h*"
+arrivals = "poisson"
+load = 0.3
+transport = "ud"
+size = "4096 B"
+"#
+    )
+}
+
+#[test]
+fn the_least_headroom_of_a_shared_pool_that_is_exhausted_loses_nothing() {
+    for delay in (50..1_000).step_by(95) {
+        let refused = Scenario::parse(&exhausted(1, delay), &[]).expect_err("too little");
+        let text = refused.to_string();
+        let (_, hint) = text.split_once("headroom = \"").expect("a hint");
+        let (octets, _) = hint.split_once(' ').expect("a number of octets");
+        let least = octets.parse().expect("a number of octets");
+        let (account, drops) = run(&exhausted(least, delay));
+        assert!(account.closes(), "{account:?}");
+        assert_eq!(drops.get(DropReason::HeadroomOverrun), 0, "{delay} ns, {least} B");
+    }
+}
