@@ -143,9 +143,8 @@ crate::named_counters! {
         MacControlOpcode = "mac_control_opcode", Link;
         /// A MAC control frame that ends before its parameters do.
         MacControlLength = "mac_control_length", Link;
-        /// A MAC control frame behind a VLAN tag. Cables know MAC control by the EtherType behind the addresses, so
-        /// the frame is in the conservation sum.
-        MacControlTag = "mac_control_tag", EndToEnd;
+        /// A MAC control frame behind a VLAN tag.
+        MacControlTag = "mac_control_tag", Link;
         /// A MAC control frame for another address.
         MacControlAddress = "mac_control_address", Link;
         /// A MAC control frame that its sender aborted, or whose FCS was wrong.

@@ -37,8 +37,8 @@ technology = "ethernet"
 shape = "star"
 hosts = 4
 mtu = "1024 B"
-link = {{ rate = "25 Gbps", delay = "3 us", pause = "{pause}" }}
-switch = {{ headroom = "40 KB", buffer = "60 KB", jitter = "1 us" }}
+link = {{ rate = "25 Gbps", delay = "10 us", pause = "{pause}" }}
+switch = {{ headroom = "80 KB", buffer = "100 KB", jitter = "1 us" }}
 nic = {{ buffer = "1 MB" }}
 [[traffic]]
 name = "incast"
@@ -64,52 +64,120 @@ fn the_account_closes_across_outages_that_meet_pauses_on_their_way() {
     }
 }
 
-/// Three senders to one receiver behind two switches. Data are lossless. CNPs have priority 6 and acknowledgements
-/// priority 0, and both are lossy: they cross the inputs that data have filled, because each host both sends and
-/// receives.
-fn feedback(memory: &str, scheme: &str, seed: u64) -> String {
+/// Two switches with two hosts each.
+const TWO_SWITCHES: &str = r#"
+nodes = [
+    { name = "h0", kind = "nic" }, { name = "h1", kind = "nic" },
+    { name = "h2", kind = "nic" }, { name = "h3", kind = "nic" },
+    { name = "s0", kind = "switch" }, { name = "s1", kind = "switch" },
+]
+links = [
+    { a = "h0:1", b = "s0:1" }, { a = "h1:1", b = "s0:2" }, { a = "s0:3", b = "s1:3" },
+    { a = "h2:1", b = "s1:1" }, { a = "h3:1", b = "s1:2" },
+]"#;
+
+/// One switch with four hosts. One pool for all inputs can deadlock with more than one switch.
+const ONE_SWITCH: &str = "shape = \"star\"\nhosts = 4";
+
+/// Two hosts receive more than their lines carry. Data are lossless and fill the inputs on all ways, while CNPs,
+/// messages of switches and acknowledgements, which are lossy, come in there too.
+fn feedback(nodes: &str, memory: &str, scheme: &str, seed: u64) -> String {
     format!(
         r#"
 schema = 1
 name = "feedback"
-run = {{ seed = {seed}, duration = "500 us" }}
+run = {{ seed = {seed}, duration = "2 ms" }}
 [fabric]
 technology = "ethernet"
-shape = "star"
-hosts = 4
 mtu = "1024 B"
 link = {{ rate = "25 Gbps", delay = "1 us", pause = "pfc" }}
-switch = {{ memory = "{memory}", headroom = "20 KB", buffer = "40 KB", jitter = "1 us" }}
+switch = {{ memory = "{memory}", headroom = "20 KB", buffer = "30 KB", jitter = "1 us" }}
 nic = {{ buffer = "1 MB" }}
+{nodes}
 [scheme]
 kind = "{scheme}"
 [[traffic]]
-name = "incast"
-from = "h*"
-to = "h*"
-arrivals = "backlog"
-transport = "rc"
-size = "4 KB"
-[[traffic]]
-name = "hot"
+name = "left"
 from = "h[1-3]"
 to = "h0"
 arrivals = "backlog"
 transport = "rc"
-size = "64 KB"
+[[traffic]]
+name = "right"
+from = ["h0", "h1", "h3"]
+to = "h2"
+arrivals = "backlog"
+transport = "rc"
 "#
     )
 }
 
 #[test]
 fn feedback_is_not_lost_by_the_lossless_congestion_that_it_reports() {
-    for memory in ["per-input", "global-watermark"] {
-        for scheme in ["dcqcn", "qcn", "bcn"] {
-            for seed in 1..=2 {
-                let (account, drops) = run(&feedback(memory, scheme, seed));
-                assert!(account.closes(), "{account:?}");
-                assert_eq!(drops.total(), 0, "{memory}, {scheme}, seed {seed}: {account:?}");
-            }
+    let fabrics = [
+        (TWO_SWITCHES, "per-input", "bcn"),
+        (TWO_SWITCHES, "per-input", "qcn"),
+        (TWO_SWITCHES, "per-input", "dcqcn"),
+        (ONE_SWITCH, "global-watermark", "dcqcn"),
+    ];
+    for (nodes, memory, scheme) in fabrics {
+        for seed in 1..=4 {
+            let (account, drops) = run(&feedback(nodes, memory, scheme, seed));
+            assert!(account.closes() && account.delivered > 10_000, "{memory}: {account:?}");
+            assert_eq!(drops.total(), 0, "{memory}, {scheme}, seed {seed}: {account:?}");
         }
+    }
+}
+
+/// Five senders to one receiver, and traffic the other way that delays pauses. No input reaches the threshold before all
+/// of them have filled the shared part.
+fn exhausted(headroom: u64, delay: u64) -> String {
+    format!(
+        r#"
+schema = 1
+name = "exhausted"
+run = {{ seed = 1, duration = "300 us" }}
+[fabric]
+technology = "ethernet"
+shape = "star"
+hosts = 6
+mtu = "4096 B"
+link = {{ rate = "10 Gbps", delay = "{delay} ns", pause = "pfc" }}
+nic = {{ buffer = "4 MB" }}
+[fabric.switch]
+memory = "shared-pool"
+headroom = "{headroom} B"
+jitter = "0 ns"
+pool = {{ size = "120 KB", threshold = "20 MB", reserve = "0 B" }}
+[[traffic]]
+name = "incast"
+from = "h[1-5]"
+to = "h0"
+arrivals = "backlog"
+transport = "ud"
+size = "4096 B"
+[[traffic]]
+name = "back"
+from = "h*"
+to = "h*"
+arrivals = "poisson"
+load = 0.3
+transport = "ud"
+size = "4096 B"
+"#
+    )
+}
+
+#[test]
+fn the_least_headroom_of_a_shared_pool_that_is_exhausted_loses_nothing() {
+    for delay in (50..1_000).step_by(95) {
+        let refused = Scenario::parse(&exhausted(1, delay), &[]).expect_err("too little");
+        let text = refused.to_string();
+        let (_, hint) = text.split_once("headroom = \"").expect("a hint");
+        let (octets, _) = hint.split_once(' ').expect("a number of octets");
+        let least = octets.parse().expect("a number of octets");
+        let (account, drops) = run(&exhausted(least, delay));
+        assert!(account.closes(), "{account:?}");
+        assert_eq!(drops.get(DropReason::HeadroomOverrun), 0, "{delay} ns, {least} B");
     }
 }
