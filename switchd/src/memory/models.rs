@@ -50,7 +50,7 @@ pub const MODELS: &[Model] = &[
         technologies: &[Technology::Ethernet],
         section: Some(&shared_pool::SECTION),
         size: |params| proto::params::read(params).ok().map(|pool: PoolParams| pool.size),
-        needed: shared_pool::needed,
+        needed: headroom::behind_xoff,
         make: |room| Ok(Box::new(SharedPool::new(room)?)),
     },
     Model {

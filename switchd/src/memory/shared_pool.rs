@@ -17,10 +17,9 @@
 //! Source: HPCC simulator, `switch-mmu.cc` (dynamic threshold, reserve, headroom, hysteresis).
 
 use super::headroom::{self, HeadroomWatch, MemoryError};
-use super::ingress::{IngressPort, Room};
+use super::ingress::Room;
 use super::level::Level;
 use super::{Admission, HeadroomAlarm, Memory};
-use crate::config::MemoryConfig;
 use crate::port_set::PortSet;
 use proto::counters::DropReason;
 use proto::ids::{PortNumber, VirtualLane};
@@ -82,21 +81,6 @@ struct Group {
     paused: bool,
 }
 
-/// The headroom that a port needs; with parameters that cannot be read, as with the defaults.
-pub(super) fn needed(port: &IngressPort, config: &MemoryConfig) -> Bytes {
-    let params = params::read(&config.params);
-    behind(params.unwrap_or_else(|_| params::defaults::<PoolParams>()).threshold, port, config)
-}
-
-/// Groups with a fixed threshold can fill the shared part before any of them reaches it. The frame that then finds no
-/// room there occupies headroom, and XOFF follows it. A dynamic threshold falls as the shared part fills.
-fn behind(threshold: Threshold, port: &IngressPort, config: &MemoryConfig) -> Bytes {
-    match threshold {
-        Threshold::Octets(_) => headroom::behind_a_mark(port, config),
-        Threshold::Shift(_) => headroom::behind_xoff(port, config),
-    }
-}
-
 /// The memory.
 #[derive(Debug)]
 pub struct SharedPool {
@@ -132,7 +116,7 @@ impl SharedPool {
 
     fn of(room: Room<'_>, numbers: PoolParams) -> Result<SharedPool, MemoryError> {
         let headroom_each = room.numbers.headroom;
-        headroom::check(room, |port, config| behind(numbers.threshold, port, config))?;
+        headroom::check(room, headroom::behind_xoff)?;
         let lossless = room.ingress.iter().map(|ingress| u64::from(ingress.lossless.count_ones()));
         let lossless: u64 = lossless.sum();
         let headroom_size = numbers.headroom_pool.unwrap_or(headroom_each * lossless);

@@ -30,7 +30,7 @@ pub(super) fn ingress(config: &SwitchConfig) -> Vec<IngressPort> {
 pub fn headroom_needed(config: &SwitchConfig) -> Bytes {
     let Some(model) = models::find(&config.memory.kind) else { return Bytes::ZERO };
     let lossless = config.ports.iter().map(ingress_port).filter(|port| port.lossless != 0);
-    let needed = lossless.map(|port| (model.needed)(&port, &config.memory));
+    let needed = lossless.map(|port| (model.needed)(&port, config.memory.jitter));
     needed.max().unwrap_or_default()
 }
 

@@ -43,36 +43,6 @@ fn named(memory: &SharedPool, input: usize, name: &str) -> u64 {
     all.iter().find(|(key, _)| key == name).map_or(0, |(_, value)| *value)
 }
 
-#[test]
-fn groups_that_fill_the_shared_part_below_a_fixed_threshold_need_headroom_for_one_more_frame() {
-    // 1 us on the cable is 1250 octets; two frames and a control frame.
-    let dynamic = 1250 + 2 * 1518 + 64;
-    let fixed = dynamic + 1518;
-    for (threshold, least) in [
-        (Threshold::Shift(1), dynamic),
-        (Threshold::Octets(Bytes::new(20_000)), fixed),
-        (Threshold::Octets(Bytes::new(500_000)), fixed),
-    ] {
-        let pool = PoolParams { threshold, ..numbers() };
-        for (headroom, holds) in [(least - 1, false), (least, true)] {
-            let config = MemoryConfig { headroom: Bytes::new(headroom), ..MemoryConfig::default() };
-            let memory = SharedPool::of(Room { ingress: &ingress(4), numbers: &config }, pool);
-            assert_eq!(memory.is_ok(), holds, "{threshold:?}: {headroom}");
-        }
-    }
-    // No group reaches this threshold. The frame behind the last shared octet is the first in the headroom.
-    let pool = PoolParams { threshold: Threshold::Octets(Bytes::new(500_000)), ..numbers() };
-    let mut memory = memory(pool).unwrap();
-    let shared = memory.shared_size.get() / 1_000;
-    fill(&mut memory, 0, P3, 2 + shared);
-    assert_eq!(memory.demands(port(0)), 0);
-    fill(&mut memory, 0, P3, 1);
-    assert_eq!(memory.demands(port(0)), 1 << 3);
-    assert!(
-        named(&memory, 0, "pg3_headroom_watermark") >= 1_000 - memory.shared_size.get() % 1_000
-    );
-}
-
 /// PFC-01, m = 0: reserve and threshold, then XOFF, then headroom, then loss.
 #[test]
 fn xoff_at_the_threshold_and_headroom_for_later_frames() {
@@ -197,8 +167,8 @@ fn numbers_that_cannot_hold_are_refused() {
     assert!(matches!(threshold, Some(MemoryError::Hysteresis { .. })));
     let none = MemoryConfig::default();
     let room = Room { ingress: &ingress(4), numbers: &none };
-    // 1 us on the cable is 1250 octets; three frames and a control frame.
-    let needed = Bytes::new(1250 + 3 * 1518 + 64);
+    // 1 us on the cable is 1250 octets; two frames and a control frame.
+    let needed = Bytes::new(1250 + 2 * 1518 + 64);
     let expected = MemoryError::Headroom { port: port(0), given: Bytes::ZERO, needed };
     assert_eq!(SharedPool::of(room, numbers()).err(), Some(expected));
 }

@@ -164,8 +164,8 @@ fn a_switch_that_cannot_keep_its_word_is_refused() {
         change(&mut config);
         Switch::new(config).err()
     };
-    // 300 ns at 10 Gb/s, and three frames of 1500 octets with all headers there are.
-    let needed = Bytes::new(375 + 3 * (1500 + 14 + 20 + 8 + 12 + 4 + 4 + 56) + 64);
+    // 300 ns at 10 Gb/s, and two frames of 1500 octets with all headers there are.
+    let needed = Bytes::new(375 + 2 * (1500 + 14 + 20 + 8 + 12 + 4 + 4 + 56) + 64);
     let (port, given) = (PortNumber::from_index(0), Bytes::ZERO);
     let expected = ConfigError::Room(MemoryError::Headroom { port, given, needed });
     assert_eq!(with(|c| c.memory.headroom = Bytes::ZERO), Some(expected));
