@@ -70,8 +70,7 @@ crate::named_counters! {
         Mtu = "mtu", EndToEnd;
         /// A lane that is not operational here, or a service level mapped to VL15.
         Lane = "vl", EndToEnd;
-        /// The link is not up. MAC control frames count as [`DropReason::MacControlLinkState`], and link packets
-        /// as [`DropReason::LinkPacket`]: they are not in the conservation sum.
+        /// The link is not up. MAC control frames count as [`DropReason::MacControlLinkState`].
         LinkState = "link_state", EndToEnd;
         /// No route to the destination LID.
         NoRoute = "no_route", EndToEnd;

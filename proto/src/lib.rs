@@ -9,6 +9,7 @@
 
 pub mod congestion;
 pub mod counters;
+pub mod departure;
 pub mod device;
 pub mod events;
 pub mod frame;

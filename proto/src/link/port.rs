@@ -8,7 +8,7 @@
 //! ([`LinkPort::demand`]) and reports the occupancy ([`LinkPort::note_input`]).
 
 use crate::counters::{DropReason, LaneCounters, LaneReading, PortReading, PortTotals};
-use crate::device::Departure;
+use crate::departure::Departure;
 use crate::events::{EventKind, EventLog};
 use crate::frame::{Frame, FrameClass};
 use crate::ids::{PortNumber, VirtualLane};

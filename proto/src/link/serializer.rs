@@ -1,6 +1,6 @@
 //! The line: it carries one frame after another at the link's rate.
 
-use crate::device::Step;
+use crate::departure::Step;
 use crate::units::{BitRate, Bytes, Instant};
 
 /// A line that is busy until the last bit of the latest frame has left.

@@ -5,6 +5,11 @@ use proto::units::{BitRate, Duration, Instant};
 use testbed::Bed;
 use testbed::frames::ethernet::data;
 
+/// The table `[scheme]` of DCQCN with these parameters, a line each.
+pub fn dcqcn(params: &str) -> String {
+    format!("[scheme]\nkind = \"dcqcn\"\n{params}\n")
+}
+
 /// The lossless priority.
 pub const LOSSLESS: u8 = 3;
 /// A full frame, DA to FCS: its octets in a buffer and on the line.

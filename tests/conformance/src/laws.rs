@@ -4,7 +4,6 @@
 //! What the neighbours saw is judged alone, so it does not matter why a device believes that a frame may leave. Instants are
 //! the device's own stamps, so spans are exact on every level; a pause that a daemon reads late begins for it when it is read.
 
-use crate::cases::roce;
 use crate::ethernet::*;
 use crate::prelude::*;
 use proto::link::pause::quanta;
@@ -113,7 +112,7 @@ fn notified(on: Level, wrap: Wrap) -> Finding {
     let params = "profile = \"cx\"\nrate_min = \"0.1 Mbps\"\nalpha_interval = \"2 ms\"\ncut_period = \"3 ms\"\n\
                   time_reset = \"5 ms\"\nbyte_reset = \"20 KB\"\nstages = 1\nrate_ai = \"2 Mbps\"\nrate_hai = \"5 Mbps\"";
     let rest = roomy("")
-        + &roce::dcqcn(params)
+        + &dcqcn(params)
         + &backlog("one", "h1", "h2", "sl = 3\nstart = \"50 ms\"")
         + &backlog("two", "h1", "h2", "sl = 1\nstart = \"50 ms\"");
     let stage = Stage { wrap, ..Stage::new(on, &star(2, "1400 ms", "", &rest), "h1")? };

@@ -165,15 +165,13 @@ fn describe(
     let last = outcome.recordings.iter().flat_map(|recording| &recording.last);
     let conservation = Conservation::of(last, &outcome.on_cables);
     let lossless_drops = lossless_drops(scenario, lab, conditions, outcome);
-    let mut verdict = result::verdict(&outcome.fidelity, &expectations, lossless_drops.as_ref());
-    if verdict == Verdict::Pass && !conservation.closes() {
-        // A lost frame that is not counted is an error, whatever the measures are.
-        verdict = Verdict::Fail;
-    }
     let violations = Violations::of(&lab.fabric, &outcome.recordings);
-    if violations.is_some() {
-        verdict = Verdict::Fail;
-    }
+    let verdict = match result::verdict(&outcome.fidelity, &expectations, lossless_drops.as_ref()) {
+        _ if violations.is_some() => Verdict::Fail,
+        // A lost frame that is not counted is an error, whatever the measures are.
+        Verdict::Pass if !conservation.closes() => Verdict::Fail,
+        judged => judged,
+    };
     let seconds = lab.plan.stop.as_ps() as f64 / 1e12;
     RunResult {
         schema: SCHEMA,

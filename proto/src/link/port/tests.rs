@@ -1,7 +1,7 @@
 //! What a port refuses, in which order it sends, and that the line never idles nor doubles.
 
 use super::*;
-use crate::device::Step;
+use crate::departure::Step;
 use crate::frame::{FrameKind, FramePool, Integrity};
 use crate::ids::{Lid, Psn, QueuePairNumber};
 use crate::link::config::{CreditConfig, FlowControlConfig};

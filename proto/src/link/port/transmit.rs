@@ -4,7 +4,7 @@
 //! Source: IBTA Vol 1, 7.6.9, 7.9.4; IEEE 802.1Q, 8.6.8, 36.2; IEEE 802.3, 31B.3.
 
 use super::{Grant, Head, LaneSource, LinkPort, Transmission};
-use crate::device::{Departure, Step};
+use crate::departure::{Departure, Step};
 use crate::events::{Direction, EventLog};
 use crate::frame::{Frame, FrameKind, FramePool};
 use crate::ids::VirtualLane;

@@ -4,7 +4,7 @@
 //! return and refuse in [`notices`], how senders obey in [`sender`] (beside a second writing-down of the
 //! rules, [`crate::reference`]).
 
-use crate::ethernet::{roomy, star};
+use crate::ethernet::{dcqcn, roomy, star};
 use crate::prelude::*;
 
 mod marking;
@@ -35,11 +35,6 @@ pub const SCRIPTS: Scripts = &[
 
 /// The last port of the switches here: the way out.
 const OUT: u8 = 4;
-
-/// The table `[scheme]` of DCQCN with these parameters, a line each.
-pub fn dcqcn(params: &str) -> String {
-    format!("[scheme]\nkind = \"dcqcn\"\n{params}\n")
-}
 
 /// A switch of four ports with room for everything, under DCQCN with these parameters.
 fn bench_of_switch(params: &str) -> Result<Bench> {

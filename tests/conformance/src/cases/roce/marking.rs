@@ -1,6 +1,6 @@
 //! ROCE-01 to ROCE-04, and what ROCE-06 and ROCE-16 require of a switch: which packets it marks.
 
-use super::dcqcn;
+use crate::ethernet::dcqcn;
 use crate::ethernet::*;
 use crate::odd::{CE, odd};
 use crate::prelude::*;

@@ -1,7 +1,7 @@
 //! ROCE-06 to ROCE-08, ROCE-15 and ROCE-16: what a NIC returns for marks, and what it refuses. Each case
 //! has a peer of its own among the played adapters.
 
-use super::{dcqcn, marking};
+use super::marking;
 use crate::ethernet::*;
 use crate::odd::{CE, OWN, PAYLOAD, odd};
 use crate::prelude::*;

@@ -1,6 +1,6 @@
 //! ROCE-05 and ROCE-14: marks on their way through three switches, and two senders that share a line.
 
-use super::{OUT, bench_of_switch, dcqcn};
+use super::{OUT, bench_of_switch};
 use crate::cases::enc::scapy;
 use crate::ethernet::*;
 use crate::prelude::*;

@@ -1,7 +1,7 @@
 //! ROCE-09 to ROCE-13: what CNPs do to a sender: its rate as the NIC reports it, beside [`crate::reference`],
 //! and what it sends, read off its line.
 
-use super::dcqcn;
+use crate::ethernet::dcqcn;
 use crate::ethernet::*;
 use crate::prelude::*;
 use crate::reference::{Happening, Numbers, Reference};
