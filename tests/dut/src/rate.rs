@@ -44,7 +44,7 @@ pub fn no_faster(frames: &[Came], mbps: u64, doubt: Duration) -> Check {
             continue;
         }
         earliest = earliest + size.time_at(rate);
-        octets = octets + size;
+        octets += size;
         must!(
             earliest <= *at + doubt,
             "{} octets within {} us, which take {} us at {mbps} Mb/s; the clock is good for {} us",

@@ -172,7 +172,6 @@ fn describe(
         Verdict::Pass if !conservation.closes() => Verdict::Fail,
         judged => judged,
     };
-    let seconds = lab.plan.stop.as_ps() as f64 / 1e12;
     RunResult {
         schema: SCHEMA,
         scenario: scenario.name.clone(),
@@ -205,7 +204,7 @@ fn describe(
             &lab.fabric,
             &outcome.recordings,
         ),
-        fabric_seconds: seconds,
+        fabric_seconds: lab.plan.stop.as_ps() as f64 / 1e12,
         host: host(conditions, outcome),
         files: BTreeMap::new(),
         grid: GridSummary::of(&outcome.recordings),

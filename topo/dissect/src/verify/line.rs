@@ -124,7 +124,7 @@ impl Family for Lines {
             return line.begin(seen.at_ns);
         }
         line.octets += size(seen).get();
-        line.time = line.time + needed;
+        line.time += needed;
         (line.passed, line.stamp) = (earliest, seen.at_ns);
         if earliest >= at + error {
             let Line { since, octets, time, .. } = *line;
