@@ -10,6 +10,7 @@ use crate::refuse_duplicates;
 use crate::repeat::{REPEATS_MAX, Repeat, repeat};
 use crate::topology::Topology;
 use classes::Classes;
+use frame_size::check_frame;
 use nicd::config::{Arrivals, ClassConfig, Operation, Transport};
 use proto::ids::ServiceLevel;
 use proto::link::FlowControlConfig;
@@ -20,6 +21,7 @@ use replayed::Replay;
 
 pub(super) mod classes;
 mod demands;
+mod frame_size;
 pub mod replayed;
 
 /// Everything that is sent, and the connection classes it takes.
@@ -316,37 +318,10 @@ fn size(fields: &Fields<'_>, written: &Written, fabric: &FabricSettings) -> Opti
             fields.refuse("size", message, hint)
         }
         octets => {
-            check_frame(
-                fields,
-                "size",
-                Bytes::new(octets),
-                written.transport,
-                written.operation,
-                fabric,
-            )?;
-            Some(size)
+            let Written { transport, operation, .. } = *written;
+            let octets = Bytes::new(octets);
+            check_frame(fields, "size", octets, (transport, operation), fabric).map(|()| size)
         }
-    }
-}
-
-/// `fabric.frame` is a full frame of the fabric, and buffers hold headroom for frames of that size: no packet of a message
-/// of `size` octets is longer. `key` is what to complain about.
-fn check_frame(
-    fields: &Fields<'_>,
-    key: &str,
-    size: Bytes,
-    transport: Transport,
-    operation: Operation,
-    fabric: &FabricSettings,
-) -> Option<()> {
-    let longest = size.min(fabric.mtu);
-    let packet = frames::message(longest, fabric.mtu, transport, operation, &fabric.nic.wire);
-    match fabric.frame {
-        Some(frame) if packet > frame => {
-            let message = format!("frames of {packet}, longer than fabric.frame = \"{frame}\"");
-            fields.refuse(key, message, "smaller messages, or leave fabric.frame out")
-        }
-        _ => Some(()),
     }
 }
 

@@ -9,7 +9,8 @@ use crate::routes::colored::Demand;
 use crate::trace::Trace;
 use crate::trace::patterns::Pattern;
 use crate::traffic::classes::Classes;
-use crate::traffic::{Context, MESSAGE_MAX, Offer, Receivers, Traffic, check_frame};
+use crate::traffic::frame_size::check_frame;
+use crate::traffic::{Context, MESSAGE_MAX, Offer, Receivers, Traffic};
 use nicd::config::{AfterConfig, Arrivals, ClassConfig, Operation, StepConfig, Transport};
 use proto::ids::{Lid, ServiceLevel};
 use proto::params::{KeyTable, Params};
@@ -93,7 +94,8 @@ fn one(
     }
     if class.transport != Transport::Test {
         let longest = trace.messages.iter().map(|message| message.size).max().unwrap_or_default();
-        check_frame(fields, "transport", longest, class.transport, class.operation, fabric)?;
+        let service = (class.transport, class.operation);
+        check_frame(fields, "transport", longest, service, fabric)?;
     }
     let (name, start) = (written.name, written.start);
     // A message of a connection is as long as that of the trace.
