@@ -34,6 +34,8 @@ pub(crate) struct Line {
     port: PortNumber,
     /// The present rate of the port; none for a device without a link.
     rate: Option<BitRate>,
+    /// Picoseconds an octet at that rate, where it is a whole number: a multiplication is cheaper than a division.
+    octet_ps: Option<u64>,
     overhead: Bytes,
     /// When the last bit of the latest frame left.
     free_at: Instant,
@@ -108,6 +110,7 @@ impl Line {
         Line {
             port,
             rate: link.map(|link| link.rate),
+            octet_ps: link.and_then(|link| octet_ps(link.rate)),
             overhead: link.map_or(Bytes::ZERO, LinkConfig::overhead),
             free_at: Instant::ZERO,
             control,
@@ -120,6 +123,7 @@ impl Line {
     /// The port sends no faster than `rate` from its next frame on.
     pub fn slow_down(&mut self, rate: BitRate) {
         self.rate = self.rate.map(|_| rate);
+        self.octet_ps = octet_ps(rate);
     }
 
     /// The link goes down or comes up at `now`, by hand.
@@ -141,10 +145,14 @@ impl Line {
 
     /// Checks a frame whose last bit leaves at `end`, sent in `step`.
     #[inline]
-    pub fn departs(&mut self, frame: &Frame, end: Instant, step: Step) -> Option<DeviceEvent> {
+    pub fn departs(&mut self, frame: &Frame, end: Instant, step: Step) -> Option<Box<DeviceEvent>> {
         let rate = self.rate?;
         let size = frame.line_size();
-        let duration = (size + self.overhead).time_at(rate).as_ps();
+        let taken = size + self.overhead;
+        let duration = match self.octet_ps {
+            Some(octet) => taken.get() * octet,
+            None => taken.time_at(rate).as_ps(),
+        };
         let start = Instant::from_ps(end.as_ps().saturating_sub(duration));
         let violation = if start < self.free_at {
             Some(Violation { law: Law::LineRate, lane: 0, earliest: self.free_at })
@@ -163,7 +171,12 @@ impl Line {
 
     /// Notes a frame that arrived at `arrived` at the port that sends, and is handled in `step`.
     #[inline]
-    pub fn arrives(&mut self, frame: &Frame, arrived: Instant, step: Step) -> Option<DeviceEvent> {
+    pub fn arrives(
+        &mut self,
+        frame: &Frame,
+        arrived: Instant,
+        step: Step,
+    ) -> Option<Box<DeviceEvent>> {
         match &mut self.control {
             Control::None => {}
             Control::Credit(lanes) => extend(lanes, frame),
@@ -183,12 +196,23 @@ impl Line {
 
     /// The event of the first violation.
     #[cold]
-    fn report(&mut self, violation: Violation, at: Instant, bytes: Bytes) -> Option<DeviceEvent> {
+    fn report(
+        &mut self,
+        violation: Violation,
+        at: Instant,
+        bytes: Bytes,
+    ) -> Option<Box<DeviceEvent>> {
         let Violation { law, lane, earliest } = violation;
         let is_first = !std::mem::replace(&mut self.is_broken, true);
         let kind = EventKind::Violation { law, earliest, bytes };
-        is_first.then_some(DeviceEvent { at, port: self.port, tc: lane, kind })
+        is_first.then(|| Box::new(DeviceEvent { at, port: self.port, tc: lane, kind }))
     }
+}
+
+/// Picoseconds that an octet takes at `rate`, if that is a whole number.
+fn octet_ps(rate: BitRate) -> Option<u64> {
+    const BITS_PS: u64 = 8_000_000_000_000;
+    BITS_PS.is_multiple_of(rate.get()).then(|| BITS_PS / rate.get())
 }
 
 /// The counters are twelve bits wide, and a limit is at most half of their range ahead.
@@ -199,7 +223,9 @@ const AHEAD_MAX: u16 = 2048;
 #[inline]
 fn charge(lanes: &mut [CreditAccount], frame: &Frame, size: Bytes) -> Option<Violation> {
     if frame.kind != FrameKind::Infiniband {
-        if let Ok(packet) = FlowControlPacket::parse_intact(&frame.octets)
+        let is_init = frame.octets.first().is_some_and(|octet| octet >> 4 == 1);
+        if is_init
+            && let Ok(packet) = FlowControlPacket::parse_intact(&frame.octets)
             && packet.op == FlowControlOp::Init
             && let Some(lane) = lanes.get_mut(packet.virtual_lane.index())
         {

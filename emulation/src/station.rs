@@ -53,9 +53,9 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
-    fn event(&mut self, node: usize, event: Option<DeviceEvent>, at: Instant) {
-        let what = event.map(Observed::Event);
-        self.observations.extend(what.map(|what| Observation { at, node, what }));
+    fn event(&mut self, node: usize, event: DeviceEvent, at: Instant) {
+        let what = Observed::Event(event);
+        self.observations.push(Observation { at, node, what });
     }
 
     fn frame(&mut self, node: usize, frame: &Frame, passage: Passage) {
@@ -77,8 +77,10 @@ impl<C: Cable> Station<'_, C> {
         match due {
             Due::Frame(port) => {
                 let (arrived, frame) = inputs.pop_arrival(port);
-                let violation = inputs.lines[port.index()].arrives(&frame, arrived, Step::at(at));
-                seen.event(*node, violation, at);
+                let line = &mut inputs.lines[port.index()];
+                if let Some(event) = line.arrives(&frame, arrived, Step::at(at)) {
+                    seen.event(*node, *event, at);
+                }
                 seen.frame_hops += 1;
                 seen.packet_hops += u64::from(!is_link_local(frame.kind, &frame.octets));
                 if inputs.watched[port.index()] {
@@ -94,7 +96,7 @@ impl<C: Cable> Station<'_, C> {
             depart(*node, inputs, at, departure, seen, &mut send);
         }
         while let Some(event) = device.poll_event() {
-            seen.event(*node, Some(event), at);
+            seen.event(*node, event, at);
         }
         inputs.set_timer(device.poll_timeout().unwrap_or(Instant::NEVER).max(at));
     }
@@ -110,8 +112,9 @@ fn depart<C: Cable>(
     send: &mut impl FnMut(&C, Frame, Instant),
 ) {
     let Departure { port, frame, at } = departure;
-    let violation = inputs.lines[port.index()].departs(&frame, at, Step::at(now));
-    seen.event(node, violation, now);
+    if let Some(event) = inputs.lines[port.index()].departs(&frame, at, Step::at(now)) {
+        seen.event(node, *event, now);
+    }
     // Neither a neighbour that runs in another thread nor one in another process can go back.
     let at = at.max(now);
     if inputs.watched[port.index()] {

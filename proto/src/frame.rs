@@ -34,6 +34,7 @@ impl FrameKind {
     /// Two delimiter symbols frame a link packet: eight octets on the line for its six. An Ethernet
     /// frame has an FCS that is not among its octets; preamble and gap are not included.
     /// Source: IBTA Vol 1, 7.9.4 (8 symbols in all).
+    #[inline]
     pub fn line_size(self, octets: usize) -> Bytes {
         match self {
             FrameKind::InfinibandLink => Bytes::new(8),
@@ -112,6 +113,7 @@ impl Frame {
     }
 
     /// Octets of line time that the frame takes, see [`FrameKind::line_size`].
+    #[inline]
     pub fn line_size(&self) -> Bytes {
         self.kind.line_size(self.octets_len())
     }

@@ -24,7 +24,7 @@ impl Worker {
         self.observe_frame(&frame, Passage { device, port, direction, at, handled });
         let step = Step::late(at, self.now);
         if let Some(event) = self.laws[device][port.index()].arrives(&frame, at, step) {
-            self.run.recorder.event(device, event, self.now);
+            self.run.recorder.event(device, *event, self.now);
         }
         self.run.devices[device].handle_frame(port, frame, at, self.now);
         self.collect_outputs(device, step);
@@ -36,7 +36,7 @@ impl Worker {
         while let Some(departure) = device.poll_transmit(self.now) {
             let line = &mut self.laws[index][departure.port.index()];
             if let Some(event) = line.departs(&departure.frame, departure.at, step) {
-                self.run.recorder.event(index, event, self.now);
+                self.run.recorder.event(index, *event, self.now);
             }
             self.departures.push(departure.at, index, departure.port, departure.frame);
         }

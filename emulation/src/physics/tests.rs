@@ -59,8 +59,8 @@ fn credits(op: FlowControlOp, fccl: u16) -> Frame {
 }
 
 /// Law, start and earliest instant of a violation, in nanoseconds.
-fn broken(event: Option<DeviceEvent>) -> Option<(Law, u64, u64)> {
-    let DeviceEvent { at, kind, .. } = event?;
+fn broken(event: Option<Box<DeviceEvent>>) -> Option<(Law, u64, u64)> {
+    let DeviceEvent { at, kind, .. } = *event?;
     let EventKind::Violation { law, earliest, .. } = kind else { panic!("{kind:?}") };
     Some((law, at.as_ps() / 1_000, earliest.as_ps() / 1_000))
 }
