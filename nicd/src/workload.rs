@@ -165,6 +165,12 @@ impl Workload {
         self.lanes.iter().map(first_at).min().unwrap_or(Instant::NEVER)
     }
 
+    /// When an item stops next, later than `now`: its messages that wait are withdrawn.
+    pub fn next_stop(&self, now: Instant) -> Instant {
+        let stops = self.items.iter().map(|item| item.config.stop).filter(|stop| *stop > now);
+        stops.min().unwrap_or(Instant::NEVER)
+    }
+
     /// The next action that is due at `now`, in order of time within a lane.
     pub fn poll_action(&mut self, now: Instant) -> Option<WorkloadAction> {
         if now < self.not_before {
