@@ -34,8 +34,9 @@ pub(crate) struct Line {
     port: PortNumber,
     /// The present rate of the port; none for a device without a link.
     rate: Option<BitRate>,
-    /// Picoseconds an octet at that rate, where it is a whole number: a multiplication is cheaper than a division.
-    octet_ps: Option<u64>,
+    /// Picoseconds an octet at that rate, where it is a whole number, and 0 where it is not: a multiplication is cheaper
+    /// than a division.
+    octet_ps: u64,
     overhead: Bytes,
     /// When the last bit of the latest frame left.
     free_at: Instant,
@@ -51,14 +52,20 @@ pub(crate) struct Line {
 /// What permits a frame to start.
 enum Control {
     None,
-    /// By lane.
-    Credit(Vec<CreditAccount>),
+    Credit(CreditAccount),
     Pause(Box<PauseAccount>),
+}
+
+/// Credits of the data lanes of one link.
+struct CreditAccount {
+    data_lanes: u8,
+    /// By lane; an array of all, because a lane's number needs no check then.
+    lanes: [LaneCredit; 16],
 }
 
 /// Credits of one lane, in blocks modulo 4096.
 #[derive(Clone, Copy, Default)]
-struct CreditAccount {
+struct LaneCredit {
     sent: u16,
     limit: u16,
 }
@@ -76,13 +83,9 @@ struct PauseAccount {
     is_down: bool,
 }
 
-/// A frame that broke a law.
-struct Violation {
-    law: Law,
-    lane: u8,
-    /// The earliest instant at which the frame was permitted; [`Instant::NEVER`] if none is known.
-    earliest: Instant,
-}
+/// The law that a frame broke, its lane, and the earliest instant at which it was permitted; [`Instant::NEVER`] if none
+/// is known.
+type Violation = (Law, u8, Instant);
 
 /// The lines of a device, by port.
 pub(crate) fn lines_of(device: &dyn Device) -> Vec<Line> {
@@ -95,7 +98,8 @@ impl Line {
         let control = match link.map(|link| &link.control) {
             None => Control::None,
             Some(FlowControlConfig::Credit(credit)) => {
-                Control::Credit(vec![CreditAccount::default(); usize::from(credit.data_lanes)])
+                let data_lanes = credit.data_lanes;
+                Control::Credit(CreditAccount { data_lanes, lanes: Default::default() })
             }
             Some(FlowControlConfig::Pause(_)) if ignores_pauses => Control::None,
             Some(FlowControlConfig::Pause(pause)) => Control::Pause(Box::new(PauseAccount {
@@ -110,7 +114,7 @@ impl Line {
         Line {
             port,
             rate: link.map(|link| link.rate),
-            octet_ps: link.and_then(|link| octet_ps(link.rate)),
+            octet_ps: link.map_or(0, |link| octet_ps(link.rate)),
             overhead: link.map_or(Bytes::ZERO, LinkConfig::overhead),
             free_at: Instant::ZERO,
             control,
@@ -130,7 +134,7 @@ impl Line {
     pub fn reset(&mut self, now: Instant) {
         match &mut self.control {
             Control::None => {}
-            Control::Credit(lanes) => lanes.fill(CreditAccount::default()),
+            Control::Credit(credit) => credit.lanes = Default::default(),
             Control::Pause(pause) => pause.end_all(now),
         }
     }
@@ -146,27 +150,44 @@ impl Line {
     /// Checks a frame whose last bit leaves at `end`, sent in `step`.
     #[inline]
     pub fn departs(&mut self, frame: &Frame, end: Instant, step: Step) -> Option<Box<DeviceEvent>> {
-        let rate = self.rate?;
         let size = frame.line_size();
-        let taken = size + self.overhead;
-        let duration = match self.octet_ps {
-            Some(octet) => taken.get() * octet,
-            None => taken.time_at(rate).as_ps(),
+        let duration = Duration::from_ps((size + self.overhead).get() * self.octet_ps);
+        let earliest = self.free_at.max(step.since) + duration;
+        let is_free = match &mut self.control {
+            Control::None => true,
+            Control::Credit(credit) => credit.charge(frame, size),
+            Control::Pause(pause) => pause.until + duration <= end,
         };
-        let start = Instant::from_ps(end.as_ps().saturating_sub(duration));
-        let violation = if start < self.free_at {
-            Some(Violation { law: Law::LineRate, lane: 0, earliest: self.free_at })
-        } else if start < step.since {
-            Some(Violation { law: Law::Causality, lane: 0, earliest: step.since })
+        if self.octet_ps == 0 || !is_free || end < earliest {
+            return self.judge(frame, end, step.since);
+        }
+        self.free_at = end;
+        None
+    }
+
+    /// Finds the law that a frame broke, if any, after it was charged.
+    #[cold]
+    #[inline(never)]
+    fn judge(&mut self, frame: &Frame, end: Instant, since: Instant) -> Option<Box<DeviceEvent>> {
+        let size = frame.line_size();
+        let duration = (size + self.overhead).time_at(self.rate?);
+        let start = Instant::from_ps(end.as_ps().saturating_sub(duration.as_ps()));
+        let free_at = std::mem::replace(&mut self.free_at, end);
+        let violation = if start < free_at {
+            (Law::LineRate, 0, free_at)
+        } else if start < since {
+            (Law::Causality, 0, since)
         } else {
             match &mut self.control {
-                Control::None => None,
-                Control::Credit(lanes) => charge(lanes, frame, size),
-                Control::Pause(pause) => pause.check(frame, start),
+                Control::None => return None,
+                Control::Credit(credit) => (Law::Credit, credit.settle(frame)?, Instant::NEVER),
+                Control::Pause(pause) => {
+                    let (priority, until) = pause.bars(frame, start)?;
+                    (Law::Pause, priority, until)
+                }
             }
         };
-        self.free_at = end;
-        self.report(violation?, start, size)
+        self.report(violation, start, size)
     }
 
     /// Notes a frame that arrived at `arrived` at the port that sends, and is handled in `step`.
@@ -179,7 +200,7 @@ impl Line {
     ) -> Option<Box<DeviceEvent>> {
         match &mut self.control {
             Control::None => {}
-            Control::Credit(lanes) => extend(lanes, frame),
+            Control::Credit(credit) => credit.extend(frame),
             Control::Pause(pause) => {
                 if is_link_local(frame.kind, &frame.octets) {
                     pause.apply(frame, arrived, step.now);
@@ -190,72 +211,84 @@ impl Line {
         if earliest <= step.now {
             return None;
         }
-        let violation = Violation { law: Law::Delay, lane: 0, earliest };
-        self.report(violation, step.now, frame.line_size())
+        self.report((Law::Delay, 0, earliest), step.now, frame.line_size())
     }
 
     /// The event of the first violation.
     #[cold]
     fn report(
         &mut self,
-        violation: Violation,
+        (law, lane, earliest): Violation,
         at: Instant,
         bytes: Bytes,
     ) -> Option<Box<DeviceEvent>> {
-        let Violation { law, lane, earliest } = violation;
         let is_first = !std::mem::replace(&mut self.is_broken, true);
         let kind = EventKind::Violation { law, earliest, bytes };
         is_first.then(|| Box::new(DeviceEvent { at, port: self.port, tc: lane, kind }))
     }
 }
 
-/// Picoseconds that an octet takes at `rate`, if that is a whole number.
-fn octet_ps(rate: BitRate) -> Option<u64> {
+/// Picoseconds that an octet takes at `rate`, if that is a whole number, and else 0.
+fn octet_ps(rate: BitRate) -> u64 {
     const BITS_PS: u64 = 8_000_000_000_000;
-    BITS_PS.is_multiple_of(rate.get()).then(|| BITS_PS / rate.get())
+    if BITS_PS.is_multiple_of(rate.get()) { BITS_PS / rate.get() } else { 0 }
 }
 
 /// The counters are twelve bits wide, and a limit is at most half of their range ahead.
 const BLOCKS: u16 = 0xfff;
 const AHEAD_MAX: u16 = 2048;
 
-/// Charges a packet to its lane. Link packets and VL15 need no credit; a link packet that initializes restarts the count.
-#[inline]
-fn charge(lanes: &mut [CreditAccount], frame: &Frame, size: Bytes) -> Option<Violation> {
-    if frame.kind != FrameKind::Infiniband {
-        let is_init = frame.octets.first().is_some_and(|octet| octet >> 4 == 1);
-        if is_init
-            && let Ok(packet) = FlowControlPacket::parse_intact(&frame.octets)
-            && packet.op == FlowControlOp::Init
-            && let Some(lane) = lanes.get_mut(packet.virtual_lane.index())
-        {
-            lane.sent = 0;
-        }
-        return None;
+impl LaneCredit {
+    fn is_exceeded(self) -> bool {
+        self.limit.wrapping_sub(self.sent) & BLOCKS > AHEAD_MAX
     }
-    let number = frame.octets.first()? >> 4;
-    let lane = lanes.get_mut(usize::from(number))?;
-    lane.sent = lane.sent.wrapping_add(blocks(size) as u16) & BLOCKS;
-    let has_credit = lane.limit.wrapping_sub(lane.sent) & BLOCKS <= AHEAD_MAX;
-    let violation = Violation { law: Law::Credit, lane: number, earliest: Instant::NEVER };
-    (!has_credit).then_some(violation)
 }
 
-/// Applies a good flow-control packet.
-#[inline]
-fn extend(lanes: &mut [CreditAccount], frame: &Frame) {
-    if frame.kind != FrameKind::InfinibandLink {
-        return;
+impl CreditAccount {
+    /// Charges a packet to its lane, and returns whether the lane had credit for it. VL15 and link packets need none, but
+    /// link packets that initialize are for [`Self::settle`].
+    #[inline]
+    fn charge(&mut self, frame: &Frame, size: Bytes) -> bool {
+        let Some(first) = frame.octets.first() else { return true };
+        let number = first >> 4;
+        if frame.kind != FrameKind::Infiniband {
+            return number != FlowControlOp::Init.bits();
+        }
+        let lane = &mut self.lanes[usize::from(number)];
+        lane.sent = lane.sent.wrapping_add(blocks(size) as u16) & BLOCKS;
+        number >= self.data_lanes || !lane.is_exceeded()
     }
-    let packet = match frame.is_unchecked() {
-        true => FlowControlPacket::parse(&frame.octets),
-        false => FlowControlPacket::parse_intact(&frame.octets),
-    };
-    if let Ok(packet) = packet
-        && !matches!(packet.op, FlowControlOp::Unknown(_))
-        && let Some(lane) = lanes.get_mut(packet.virtual_lane.index())
-    {
-        lane.limit = packet.fccl & BLOCKS;
+
+    /// The lane of a packet that was charged, if that exceeds its credit. A link packet that initializes restarts the count
+    /// of its lane.
+    fn settle(&mut self, frame: &Frame) -> Option<u8> {
+        if frame.kind == FrameKind::Infiniband {
+            let number = frame.octets.first()? >> 4;
+            let is_data = number < self.data_lanes;
+            return (is_data && self.lanes[usize::from(number)].is_exceeded()).then_some(number);
+        }
+        let packet = FlowControlPacket::parse_intact(&frame.octets).ok()?;
+        if packet.op == FlowControlOp::Init {
+            self.lanes[packet.virtual_lane.index()].sent = 0;
+        }
+        None
+    }
+
+    /// Applies a good flow-control packet.
+    #[inline]
+    fn extend(&mut self, frame: &Frame) {
+        if frame.kind != FrameKind::InfinibandLink {
+            return;
+        }
+        let packet = match frame.is_unchecked() {
+            true => FlowControlPacket::parse(&frame.octets),
+            false => FlowControlPacket::parse_intact(&frame.octets),
+        };
+        if let Ok(packet) = packet
+            && !matches!(packet.op, FlowControlOp::Unknown(_))
+        {
+            self.lanes[packet.virtual_lane.index()].limit = packet.fccl & BLOCKS;
+        }
     }
 }
 
@@ -273,10 +306,10 @@ impl PauseAccount {
         self.until = at.min(self.until);
     }
 
-    /// A frame that starts at `start` in a pause of its priority breaks the law.
-    #[inline]
-    fn check(&mut self, frame: &Frame, start: Instant) -> Option<Violation> {
-        if start >= self.until || is_link_local(frame.kind, &frame.octets) {
+    /// The pause in which a frame that starts at `start` may not: its priority, and when it ends.
+    #[inline(never)]
+    fn bars(&mut self, frame: &Frame, start: Instant) -> Option<(u8, Instant)> {
+        if is_link_local(frame.kind, &frame.octets) {
             return None;
         }
         self.pass_edges(start);
@@ -284,12 +317,12 @@ impl PauseAccount {
         let map = &self.config.priorities;
         let headers = classify_ethernet_by(octets, length, map, &self.config.project).ok()?;
         let (from, until) = *self.paused.get(headers.lane.index())?;
-        let violation = Violation { law: Law::Pause, lane: headers.lane.get(), earliest: until };
-        (from <= start && start < until).then_some(violation)
+        (from <= start && start < until).then_some((headers.lane.get(), until))
     }
 
     /// Applies a good MAC control frame of the link's kind that arrived at `arrived`. What the sender handles late it
     /// obeys from then on.
+    #[inline(never)]
     fn apply(&mut self, frame: &Frame, arrived: Instant, now: Instant) {
         self.pass_edges(now);
         let header = EthernetHeader::parse(&frame.octets);

@@ -108,7 +108,7 @@ impl Frame {
         let checks = if self.kind == FrameKind::Infiniband { 6 } else { 4 };
         match self.implied {
             0 => 0,
-            payload => usize::from(payload).next_multiple_of(4) + checks,
+            payload => (usize::from(payload) + 3 & !3) + checks,
         }
     }
 
@@ -121,6 +121,7 @@ impl Frame {
 
 /// Octets from DA to FCS of an Ethernet frame that has `octets` octets without its FCS. A short frame
 /// is padded to 64 octets. Source: IEEE 802.3, 3.2.9 (FCS), 4A.4.2 (minFrameSize).
+#[inline]
 pub fn ethernet_size(octets: usize) -> Bytes {
     const FCS: u64 = 4;
     const LEAST: u64 = 64;
