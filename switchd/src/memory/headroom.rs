@@ -15,6 +15,10 @@ use proto::units::{Bytes, Duration};
 /// Use of headroom above this share, in hundredths, raises an alarm. Source: docs/spec/algorithms.md 7.
 const ALARM_ABOVE: u64 = 80;
 
+/// Octets of one lossy priority that find room whatever else is full: about 50 CNPs. Source: HPCC simulator,
+/// `switch-mmu.cc` (the reserve of a shared pool).
+pub const FEEDBACK: Bytes = Bytes::new(4096);
+
 /// Raises one alarm when a headroom is nearly full.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HeadroomWatch {
@@ -76,6 +80,14 @@ pub enum MemoryError {
         pool: Bytes,
         /// The headroom of one priority.
         headroom: Bytes,
+    },
+    /// The queue of a lossy priority is so short that it loses the feedback that is to shorten it.
+    #[error("pool.lossy_queue = {given} is less than {least}, the room that notifications need")]
+    LossyQueue {
+        /// The configured value.
+        given: Bytes,
+        /// What it must be at least.
+        least: Bytes,
     },
     /// A parameter of the model is unknown or wrong.
     #[error(transparent)]

@@ -48,7 +48,7 @@ proto::params! {
         hysteresis: Bytes = Size, Default("3 KiB"), "HPCC simulator, switch-mmu.cc";
         /// Headroom of all ports and priorities together, of which each may take `headroom`.
         headroom_pool: Option<Bytes> = Size, Else("`headroom` for each port and lossless priority");
-        /// The most that may stand at an output in one lossy priority.
+        /// The most that may stand at an output in one lossy priority; at least 4 KiB, the room for notifications.
         lossy_queue: Option<Bytes> = Size, Optional;
     }
 }
@@ -129,6 +129,11 @@ impl SharedPool {
         {
             let hysteresis = numbers.hysteresis;
             return Err(MemoryError::Hysteresis { threshold, hysteresis });
+        }
+        if let Some(given) = numbers.lossy_queue
+            && given < headroom::FEEDBACK
+        {
+            return Err(MemoryError::LossyQueue { given, least: headroom::FEEDBACK });
         }
         let groups = room.ingress.len() * PRIORITIES;
         let taken = numbers.reserve * groups as u64 + headroom_size;

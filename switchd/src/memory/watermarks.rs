@@ -25,10 +25,6 @@ use proto::counters::DropReason;
 use proto::ids::{PortNumber, VirtualLane};
 use proto::units::Bytes;
 
-/// Octets that one lossy priority of an input may hold when its pool has no room: about 50 CNPs. The default of a
-/// shared pool. Source: HPCC simulator, `switch-mmu.cc`.
-const RESERVE: Bytes = Bytes::new(4096);
-
 #[derive(Debug)]
 struct Pool {
     held: Level,
@@ -126,7 +122,7 @@ impl Memory for Watermarks {
             if is_lossless {
                 return Admission::Refused(DropReason::HeadroomOverrun);
             }
-            if input.lanes[lane.index()] + size > RESERVE {
+            if input.lanes[lane.index()] + size > headroom::FEEDBACK {
                 return Admission::Refused(DropReason::BufferFull);
             }
             input.lanes[lane.index()] += size;

@@ -56,6 +56,9 @@ fn answer(table: &mut Table, problem: &Problem) -> bool {
         "fabric.switch.buffer" if is_pool(table) => pool(table, Some(100_000)),
         "fabric.switch.buffer" => enlarge(table, "switch", size_after(message, "headroom = ")),
         "fabric.nic.buffer" => enlarge(table, "nic", None),
+        "fabric.switch.pool" if message.contains("lossy_queue") => {
+            text::remove(table, "fabric.switch.pool.lossy_queue")
+        }
         "fabric.switch.pool" => {
             pool(table, size_after(message, "reserves and headroom alone take "))
         }
