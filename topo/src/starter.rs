@@ -3,6 +3,8 @@
 use proto::congestion::schemes::Scheme;
 use proto::params::{Key, Kind, parse_default};
 use proto::technology::Technology;
+use proto::units::{BitRate, Bytes, Duration};
+use scenario::{Scenario, scheme};
 use std::fmt::Write;
 
 /// The file with the JSON Schema of scenario files, which editors read to complete keys.
@@ -74,39 +76,75 @@ pub static SHAPES: [Shape; 6] = [
 ];
 
 /// Link, switch and NIC of InfiniBand.
-const INFINIBAND: &str = r#"mtu    = "2048 B"
-link   = { rate = "8 Gbps", delay = "0.125 mtu", lanes = 4 } # credits stop the sender of a full buffer
-switch = { memory = "per-input", buffer = "36 mtu", read = "multi" } # mtu as a size: one full frame
-"#;
+fn infiniband(rate: BitRate) -> String {
+    format!(
+        r#"mtu    = "2048 B"
+link   = {{ rate = "{rate}", delay = "0.125 mtu", lanes = 4 }} # credits stop the sender of a full buffer
+switch = {{ memory = "per-input", buffer = "36 mtu", read = "multi" }} # mtu as a size: one full frame
+"#
+    )
+}
 
 /// The same of RoCEv2 over Ethernet.
-const ROCE: &str = r#"mtu    = "1024 B"
-link   = { rate = "40 Gbps", delay = "1 us", pause = "pfc" } # PFC stops the sender of a full buffer
-switch = { memory = "shared-pool", headroom = "72 KB", jitter = "10 us" } # headroom: what still comes after a pause
-"#;
+fn roce(rate: BitRate) -> String {
+    // Both ways over the cable and the jitter, and room for the frames under way.
+    let headroom = rate.octets_in(Duration::from_us(12)) + Bytes::new(12_000);
+    format!(
+        r#"mtu    = "1024 B"
+link   = {{ rate = "{rate}", delay = "1 us", pause = "pfc" }} # PFC stops the sender of a full buffer
+switch = {{ memory = "shared-pool", headroom = "{headroom}", jitter = "10 us" }} # headroom: what still comes after a pause
+"#
+    )
+}
 
 /// The same of Ethernet with congestion notification.
-const NOTIFIED: &str = r#"frame  = "1500 B" # a full frame, DA to FCS
-link   = { rate = "10 Gbps", delay = "0.125 mtu", pause = "pause", priorities = "pcp", scheduling = [1, 1, 1, 1, 1, 1, "strict", 1] }
-switch = { memory = "per-input", buffer = "600 KB", headroom = "15 KB", cn = { cnpv = [3], cnm_priority = 6 } }
-"#;
+fn notified(rate: BitRate) -> String {
+    format!(
+        r#"frame  = "1500 B" # a full frame, DA to FCS
+link   = {{ rate = "{rate}", delay = "0.125 mtu", pause = "pause", priorities = "pcp", scheduling = [1, 1, 1, 1, 1, 1, "strict", 1] }}
+switch = {{ memory = "per-input", buffer = "600 KB", headroom = "15 KB", cn = {{ cnpv = [3], cnm_priority = 6 }} }}
+"#
+    )
+}
 
-/// The text of the file. The scheme must work on the technology.
-pub fn text(technology: Technology, shape: &Shape, scheme: &Scheme) -> String {
+/// The text of the file, with the usual rate of its links if none is given. The scheme must work on the technology.
+pub fn text(
+    technology: Technology,
+    shape: &Shape,
+    scheme: &Scheme,
+    rate: Option<BitRate>,
+) -> String {
+    let plain = with_parameters(technology, shape, scheme, rate, "");
+    // What a file without parameters has in force.
+    let in_force = Scenario::parse(&plain, &[]).map_or_else(
+        |_| Vec::new(),
+        |scenario| scheme::in_force(&scenario.scheme, &scenario.fabric),
+    );
+    with_parameters(technology, shape, scheme, rate, &parameters(scheme, &in_force))
+}
+
+fn with_parameters(
+    technology: Technology,
+    shape: &Shape,
+    scheme: &Scheme,
+    rate: Option<BitRate>,
+    parameters: &str,
+) -> String {
     let Shape { senders, receiver, .. } = shape;
     // Their messages go to the senders of frames on a layer below RoCE.
     let is_notified = matches!(scheme.name, "bcn" | "qcn");
+    let at = |usual| rate.unwrap_or(BitRate::gbps(usual));
     const RELIABLE: &str = "transport = \"rc\" # a reliable connection";
     const TEST: &str = "transport = \"test\" # frames of this project, without a transport";
     // Fabric time of the run, and from when on it is measured: senders need longer to find their rates on Ethernet.
     let (fabric, item, duration, from) = match technology {
-        Technology::Infiniband => (INFINIBAND, RELIABLE, "3 ms", "1 ms"),
-        Technology::Ethernet if is_notified => (NOTIFIED, TEST, "20 ms", "10 ms"),
-        Technology::Ethernet => (ROCE, RELIABLE, "10 ms", "5 ms"),
+        Technology::Infiniband => (infiniband(at(8)), RELIABLE, "3 ms", "1 ms"),
+        Technology::Ethernet if is_notified => (notified(at(10)), TEST, "20 ms", "10 ms"),
+        Technology::Ethernet => (roce(at(40)), RELIABLE, "10 ms", "5 ms"),
     };
     let tags = if scheme.name == "qcn" { "nic    = { cn_tags = true }\n" } else { "" };
     let (name, about) = (scheme.name, scheme.about);
-    let (parameters, keys) = (parameters(scheme), shape.keys);
+    let keys = shape.keys;
     format!(
         r#"#:schema ./{SCHEMA_FILE}
 # Several NICs send to one, on a {shape} of {technology}, with {name}.
@@ -178,14 +216,23 @@ why = "flow control stops senders before a buffer overflows"
     )
 }
 
-/// The parameters of a scheme as comments, each with its default.
-fn parameters(scheme: &Scheme) -> String {
+/// The parameters of a scheme as comments, each with its default. `in_force` has those that depend on the fabric.
+fn parameters(scheme: &Scheme, in_force: &[(&str, String)]) -> String {
     let keys: Vec<&Key> = scheme.keys.iter().copied().flatten().collect();
     let mut text = String::new();
     for key in &keys {
-        let Some(default) = default(key, &keys) else { continue };
         let about = key.about.split(". ").next().unwrap_or_default().trim_end_matches('.');
-        let _ = writeln!(text, "# {} = {default} # {about}", key.name);
+        let here = in_force.iter().find(|(name, _)| *name == key.name);
+        let (value, note) = match here {
+            Some((_, value)) => {
+                (parse_default(value).to_string(), "; its default follows the fabric")
+            }
+            None => match default(key, &keys) {
+                Some(default) => (default, ""),
+                None => continue,
+            },
+        };
+        let _ = writeln!(text, "# {} = {value} # {about}{note}", key.name);
     }
     match text.is_empty() {
         true => text,
@@ -216,7 +263,6 @@ mod tests {
     use launch::substrate;
     use proto::congestion::schemes::SCHEMES;
     use results::verdict::Verdict;
-    use scenario::Scenario;
     use scenario::run::Backend;
 
     /// Every combination that is valid.
@@ -225,7 +271,7 @@ mod tests {
             scheme.technologies.iter().flat_map(move |technology| {
                 SHAPES.iter().map(move |shape| {
                     let name = format!("{technology}, {}, {}", shape.name, scheme.name);
-                    (name, text(*technology, shape, scheme))
+                    (name, text(*technology, shape, scheme, None))
                 })
             })
         })
@@ -251,6 +297,20 @@ mod tests {
             let measures = &run.result.measures;
             assert_eq!(run.result.verdict, Verdict::Pass, "{name}: {measures:?}");
         }
+    }
+
+    #[test]
+    fn parameters_that_grow_with_the_line_are_those_of_its_rate() {
+        let dcqcn = SCHEMES.iter().find(|scheme| scheme.name == "dcqcn").expect("it exists");
+        let kmin = |rate| {
+            let text = text(Technology::Ethernet, &SHAPES[0], dcqcn, rate);
+            let scenario = Scenario::parse(&text, &[]).expect("it is valid");
+            assert!(scenario.warnings.is_empty(), "{:?}", scenario.warnings);
+            let line = text.lines().find(|line| line.starts_with("# kmin")).expect("a line");
+            line.split(" # ").next().map(str::to_owned)
+        };
+        assert_eq!(kmin(None).as_deref(), Some("# kmin = \"5 KB\""));
+        assert_eq!(kmin(Some(BitRate::gbps(100))).as_deref(), Some("# kmin = \"12500 B\""));
     }
 
     #[test]

@@ -4,6 +4,7 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::starter::{self, SCHEMA_FILE, SHAPES, Shape};
 use proto::congestion::schemes::{self, Scheme, find};
 use proto::technology::Technology;
+use proto::units::BitRate;
 use scenario::keyfile::problem::did_you_mean;
 use std::fs::File;
 use std::io::{self, BufRead, ErrorKind, IsTerminal, Write};
@@ -24,6 +25,10 @@ pub(super) struct Options {
     /// The congestion control scheme.
     #[arg(long, value_parser = schemes::all().iter().map(|scheme| scheme.name).collect::<Vec<_>>())]
     scheme: Option<String>,
+    /// The rate of the links, as in "100 Gbps"; else what is usual: 8 Gbps on infiniband, 40 Gbps with RoCE, 10 Gbps with
+    /// bcn and qcn.
+    #[arg(long)]
+    rate: Option<BitRate>,
 }
 
 /// Runs the command.
@@ -86,7 +91,7 @@ fn text<A: BufRead, Q: Write>(
             "{scheme} does not work on {technology}\n    hint: {hint}"
         )));
     }
-    Ok(starter::text(technology, shape, row))
+    Ok(starter::text(technology, shape, row, options.rate))
 }
 
 /// A word, and what it means.
@@ -159,7 +164,7 @@ mod tests {
     fn options(words: [&str; 3]) -> Options {
         let word = |word: &str| (!word.is_empty()).then(|| word.to_owned());
         let [technology, shape, scheme] = words.map(word);
-        Options { file: "-".into(), technology, shape, scheme }
+        Options { file: "-".into(), technology, shape, scheme, rate: None }
     }
 
     /// The second line of the file that these answers make, and the questions.
