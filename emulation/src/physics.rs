@@ -34,8 +34,8 @@ pub(crate) struct Line {
     port: PortNumber,
     /// The present rate of the port; none for a device without a link.
     rate: Option<BitRate>,
-    /// Picoseconds an octet at that rate, where it is a whole number, and 0 where it is not: a multiplication is cheaper
-    /// than a division.
+    /// Picoseconds an octet at that rate, where it is a whole number: a multiplication is cheaper than a division. Else so
+    /// many that each frame is looked at more closely.
     octet_ps: u64,
     overhead: Bytes,
     /// When the last bit of the latest frame left.
@@ -114,7 +114,7 @@ impl Line {
         Line {
             port,
             rate: link.map(|link| link.rate),
-            octet_ps: link.map_or(0, |link| octet_ps(link.rate)),
+            octet_ps: link.map_or(NOT_WHOLE, |link| octet_ps(link.rate)),
             overhead: link.map_or(Bytes::ZERO, LinkConfig::overhead),
             free_at: Instant::ZERO,
             control,
@@ -151,14 +151,15 @@ impl Line {
     #[inline]
     pub fn departs(&mut self, frame: &Frame, end: Instant, step: Step) -> Option<Box<DeviceEvent>> {
         let size = frame.line_size();
-        let duration = Duration::from_ps((size + self.overhead).get() * self.octet_ps);
-        let earliest = self.free_at.max(step.since) + duration;
+        // Sizes of frames are far below what could overflow.
+        let duration = size.get().wrapping_add(self.overhead.get()).wrapping_mul(self.octet_ps);
+        let earliest = self.free_at.max(step.since).as_ps().wrapping_add(duration);
         let is_free = match &mut self.control {
             Control::None => true,
             Control::Credit(credit) => credit.charge(frame, size),
-            Control::Pause(pause) => pause.until + duration <= end,
+            Control::Pause(pause) => pause.until.as_ps().wrapping_add(duration) <= end.as_ps(),
         };
-        if self.octet_ps == 0 || !is_free || end < earliest {
+        if !is_free || end.as_ps() < earliest {
             return self.judge(frame, end, step.since);
         }
         self.free_at = end;
@@ -228,10 +229,13 @@ impl Line {
     }
 }
 
-/// Picoseconds that an octet takes at `rate`, if that is a whole number, and else 0.
+/// Longer than an octet takes at any rate.
+const NOT_WHOLE: u64 = 1 << 40;
+
+/// Picoseconds that an octet takes at `rate`, if that is a whole number.
 fn octet_ps(rate: BitRate) -> u64 {
     const BITS_PS: u64 = 8_000_000_000_000;
-    if BITS_PS.is_multiple_of(rate.get()) { BITS_PS / rate.get() } else { 0 }
+    if BITS_PS.is_multiple_of(rate.get()) { BITS_PS / rate.get() } else { NOT_WHOLE }
 }
 
 /// The counters are twelve bits wide, and a limit is at most half of their range ahead.

@@ -115,7 +115,11 @@ impl Frame {
     /// Octets of line time that the frame takes, see [`FrameKind::line_size`].
     #[inline]
     pub fn line_size(&self) -> Bytes {
-        self.kind.line_size(self.octets_len())
+        match self.kind {
+            // Nothing of a link packet is implied.
+            FrameKind::InfinibandLink => self.kind.line_size(0),
+            _ => self.kind.line_size(self.octets_len()),
+        }
     }
 }
 
