@@ -4,7 +4,7 @@
 # --fast makes random inputs without coverage and without the address sanitizer: ten times as many executions, which begin at
 # what earlier runs without it have found.
 # Installs missing tools: a nightly toolchain (with rustup) and cargo-fuzz (with cargo).
-# Each target that has run adds a line to tests/ledgers/pausebed-fuzz.ledger: target, commit, tree of the commit, result.
+# Each target prints a line: target, executions, outcome.
 set -euo pipefail
 cd "$(dirname "$0")"
 mode="guided, address sanitizer"
@@ -44,8 +44,6 @@ search() { # search TARGET FOLDER…
 work="$base/fuzzing"
 failed=0
 total=0
-commit="$(git describe --always --abbrev=12 --exclude='*' --dirty=+)"
-tree="$(git rev-parse --short=16 'HEAD^{tree}')"
 for target in "${targets[@]}"; do
   mkdir -p "$work/$target" "$work/findings/$target"
   log="$work/$target.log"
@@ -54,14 +52,10 @@ for target in "${targets[@]}"; do
   executions="$(sed -n 's/^stat::number_of_executed_units: *//p' "$log" | tail -1)"
   printf '%-15s %12s executions  %s\n' "$target" "${executions:-?}" "$outcome"
   total=$((total + ${executions:-0}))
-  result="${executions:-0} executions, $seconds s, $mode"
   [ "$outcome" = good ] || {
     failed=1
-    what="$(grep -m 1 -A 1 -E "panicked|ERROR|BINGO" "$log" | tr '\n\t' '  ')"
-    echo "$what"
-    result="FOUND $what: $result"
+    grep -m 1 -A 1 -E "panicked|ERROR|BINGO" "$log" || true
   }
-  printf '%s\t%s\t%s\t%s\n' "$target" "$commit" "$tree" "$result" >>tests/ledgers/pausebed-fuzz.ledger
 done
 printf '%-15s %12s executions\n' "all" "$total"
 exit "$failed"

@@ -108,7 +108,7 @@ impl Frame {
         let checks = if self.kind == FrameKind::Infiniband { 6 } else { 4 };
         match self.implied {
             0 => 0,
-            payload => (usize::from(payload) + 3 & !3) + checks,
+            payload => ((usize::from(payload) + 3) & !3) + checks,
         }
     }
 

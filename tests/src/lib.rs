@@ -1,3 +1,3 @@
-//! What tests of several binaries share: the ledger of campaigns. The package contains tests and benches across crates.
+//! What tests of several binaries share: campaigns. The package contains tests and benches across crates.
 
-pub mod ledger;
+pub mod campaign;

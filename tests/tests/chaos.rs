@@ -1,17 +1,13 @@
 //! Proof by attack: kills, crashes at every step, races, and hosts that lack something. What was reached stands in
 //! docs/reliability.md.
 //!
-//! A campaign is a slow test. Its schedule comes from seeds, so each part can be repeated. `./test.sh --slow chaos` runs
-//! all that is due: the ledgers in tests/ledgers name the parts that are done, and a change of the code under proof makes
-//! them due again. `PAUSEBED_CHAOS="kills/seed 7"` runs one part alone and writes no ledger. A sample of each campaign
-//! runs with the quick tests.
+//! A campaign is a slow test ([`pausebed_tests::campaign`]). Its schedule comes from seeds, so each part can be repeated:
+//! `PAUSEBED_PART="kills/seed 7" ./test.sh --slow chaos`. A sample of each campaign runs with the quick tests.
 
 #![expect(clippy::disallowed_methods, reason = "these tests start the program")]
 
 #[path = "chaos/containers.rs"]
 mod containers;
-#[path = "chaos/counters.rs"]
-mod counters;
 #[path = "chaos/faults.rs"]
 mod faults;
 #[path = "chaos/frames.rs"]
@@ -24,8 +20,6 @@ mod ground;
 mod hostile;
 #[path = "chaos/http.rs"]
 mod http;
-#[path = "mutants/increments.rs"]
-mod increments;
 #[path = "chaos/kills.rs"]
 mod kills;
 #[path = "live/laboratory.rs"]
@@ -35,8 +29,6 @@ mod laboratory;
 mod machines;
 #[path = "live/objects.rs"]
 mod objects;
-#[path = "chaos/page.rs"]
-mod page;
 #[path = "lab/place.rs"]
 #[allow(dead_code, reason = "the tests of lab.rs use more of it")]
 mod place;
@@ -44,12 +36,6 @@ mod place;
 mod proofs;
 #[path = "chaos/rings.rs"]
 mod rings;
-#[path = "mutants/schema.rs"]
-#[allow(dead_code, reason = "the tests of mutants.rs use more of it")]
-mod schema;
-#[path = "mutants/scratch.rs"]
-#[allow(dead_code, reason = "the tests of mutants.rs use more of it")]
-mod scratch;
 #[path = "chaos/soak.rs"]
 mod soak;
 #[path = "chaos/steps.rs"]
@@ -59,91 +45,16 @@ mod tracer;
 
 use ground::Substrate;
 use laboratory::{alone, eventually};
-use pausebed_tests::ledger::{FOUND, Ledger};
+use pausebed_tests::campaign::Campaign;
 use place::Place;
 use serde_json::Value;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use tracer::Role;
 
-/// The code whose labs are attacked.
-const UNDER_PROOF: [&str; 5] = [
-    "emulation/src",
-    "emulation/daemon/src",
-    "topo/launch/src",
-    "topo/serve/src",
-    "topo/src/command/lab",
-];
-
-/// The data path that hostile frames meet.
-const DATA_PATH: [&str; 5] = [
-    "emulation/src/cable",
-    "emulation/src/driver",
-    "proto/src/link",
-    "proto/src/wire",
-    "switchd/src",
-];
-
-/// Parts of an attack that are done, and those that found faults.
-pub struct Campaign {
-    name: &'static str,
-    ledger: Ledger,
-    /// The only part to run, if one was named.
-    only: Option<String>,
-    faults: Vec<String>,
-}
-
-impl Campaign {
-    /// The result of a part, which is made now unless it is done. A part that fails is noted and stays due.
-    pub fn part(&mut self, part: &str, make: impl FnOnce() -> String) -> String {
-        let make = || {
-            let made = catch_unwind(AssertUnwindSafe(make));
-            made.unwrap_or_else(|why| {
-                let text = why.downcast_ref::<String>().cloned();
-                let text =
-                    text.or_else(|| why.downcast_ref::<&str>().map(|text| (*text).to_owned()));
-                let text: String = text.unwrap_or_default().chars().take(1_500).collect();
-                format!("{FOUND} {text}")
-            })
-        };
-        let result = match &self.only {
-            None => self.ledger.once(part, make),
-            Some(only) if only == part => make(),
-            Some(_) => return String::new(),
-        };
-        if result.starts_with(FOUND) {
-            self.faults.push(format!("{}/{part}: {result}", self.name));
-        }
-        result
-    }
-}
-
 /// Runs what is due of a campaign; fails if it finds a fault.
-fn attack(name: &'static str, parts: impl FnOnce(&mut Campaign)) {
-    attack_on(&UNDER_PROOF, name, parts);
-}
-
-/// The same for other code under proof.
-fn attack_on(under_proof: &[&str], name: &'static str, parts: impl FnOnce(&mut Campaign)) {
-    let faults = faults_on(under_proof, name, parts);
-    assert!(faults.is_empty(), "{faults:#?}");
-}
-
-/// Runs what is due, and returns the faults.
-fn faults_on(
-    under_proof: &[&str],
-    name: &'static str,
-    parts: impl FnOnce(&mut Campaign),
-) -> Vec<String> {
-    let named = std::env::var("PAUSEBED_CHAOS").ok();
-    let only = named.as_deref().map(|named| named.split_once('/').expect("CAMPAIGN/PART"));
-    if only.is_some_and(|(campaign, _)| campaign != name) {
-        return Vec::new();
-    }
-    let only = only.map(|(_, part)| part.to_owned());
-    let ledger = Ledger::kept(&format!("chaos-{name}"), under_proof);
-    let mut campaign = Campaign { name, ledger, only, faults: Vec::new() };
+fn attack(name: &str, parts: impl FnOnce(&mut Campaign)) {
+    let mut campaign = Campaign::open(name);
     parts(&mut campaign);
-    campaign.faults
+    campaign.end();
 }
 
 /// Every frame of the lab "one" is accounted for. Returns its account.
@@ -174,8 +85,7 @@ fn chaos_kills_leave_nothing_behind() {
 #[ignore = "slow: run with ./test.sh --slow"]
 fn chaos_kills_of_machines_leave_nothing_behind() {
     let _alone = alone();
-    let with_hosts = [&UNDER_PROOF[..], &["topo/host/src"]].concat();
-    attack_on(&with_hosts, "machines", machines::kills);
+    attack("machines", machines::kills);
 }
 
 #[test]
@@ -217,7 +127,7 @@ fn chaos_soak_of_two_hours_leaves_nothing_unaccounted() {
 #[ignore = "slow: run with ./test.sh --slow"]
 fn chaos_hostile_frames_are_counted_and_the_neighbour_loses_none() {
     let _alone = alone();
-    attack_on(&DATA_PATH, "frames", frames::frames);
+    attack("frames", frames::frames);
 }
 
 #[test]
@@ -230,26 +140,7 @@ fn chaos_http_requests_delay_no_frame() {
 #[test]
 #[ignore = "slow: run with ./test.sh --slow"]
 fn chaos_proofs_by_all_cases_hold() {
-    let counted = [
-        "proto/src/link/credit.rs",
-        "proto/src/ids.rs",
-        "emulation/src/cable/sequence.rs",
-        "emulation/src/cable/inbox.rs",
-        "emulation/src/cable/packet_socket/counts.rs",
-        "emulation/daemon/src/orders.rs",
-        "emulation/src/cable/packet_socket/auxiliary.rs",
-        "emulation/src/cable/packet_socket/mapping.rs",
-        "emulation/src/cable/packet_socket/ring.rs",
-        "emulation/src/cable/packet_socket/send_ring.rs",
-        "topo/agent/src/memory.rs",
-    ];
-    attack_on(&counted, "proofs", proofs::proofs);
-}
-
-#[test]
-#[ignore = "slow: a build, and half an hour"]
-fn chaos_counters_that_do_not_count_are_found() {
-    counters::counters();
+    attack("proofs", proofs::proofs);
 }
 
 #[test]

@@ -31,16 +31,6 @@ const COST_MAX: u64 = 300;
 const STILL_NS: u64 = 400_000_000;
 const ATTEMPTS: usize = 20;
 
-/// The kinds of ports by name, and as the page calls them.
-pub const PORTS: [(&str, &str); 6] = [
-    ("udp", "UDP"),
-    ("unix", "Unix datagrams"),
-    ("infiniband-veth", "InfiniBand on veth"),
-    ("ethernet-veth", "bare Ethernet on veth"),
-    ("interface", "attached by interface"),
-    ("program", "attached by socket"),
-];
-
 /// All parts of the campaign.
 pub fn frames(campaign: &mut Campaign) {
     for carrier in Carrier::ALL {

@@ -4,7 +4,7 @@ use super::{Place, dut};
 use dut::statement::Statement;
 use dut::verdict::Verdict;
 use emulation::cable::namespace::Namespace;
-use pausebed_tests::ledger::Ledger;
+use pausebed_tests::campaign::Campaign;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -67,14 +67,14 @@ fn verdicts(device: &str) -> String {
 
 /// Runs every suite [`RUNS`] times. No case may be both PASS and FAIL, and at most so many in a hundred INCONCLUSIVE.
 pub fn measure(campaign: &str, is_busy: bool, inconclusive_max: usize) {
-    let mut ledger = Ledger::open(campaign, &["tests/dut/src", "emulation/src"]);
+    let mut campaign = Campaign::open(campaign);
     let _busy = is_busy.then(Busy::start);
     let mut faults = Vec::new();
     for device in DEVICES {
         let mut by_case: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         let (mut asked, mut inconclusive) = (0, 0);
         for run in 1..=RUNS {
-            let said = ledger.once(&format!("{device} {run}"), || verdicts(device));
+            let said = campaign.part(&format!("{device} {run}"), || verdicts(device));
             for (case, verdict) in said.split(' ').filter_map(|word| word.split_once('=')) {
                 asked += 1;
                 inconclusive += usize::from(verdict == Verdict::Inconclusive.word());
@@ -91,6 +91,6 @@ pub fn measure(campaign: &str, is_busy: bool, inconclusive_max: usize) {
             faults.push(device);
         }
     }
-    ledger.close();
+    campaign.end();
     assert!(faults.is_empty(), "{faults:?}");
 }

@@ -1,23 +1,20 @@
-//! The campaigns: long streams both ways. A ledger ([`pausebed_tests::ledger`]) holds the parts that have passed, so that a campaign
-//! which was stopped goes on.
+//! The campaigns ([`pausebed_tests::campaign`]): long streams both ways.
 
 use crate::bench::Bench;
 use crate::laboratory::alone;
 use crate::verbs_of_both::{MTU_1024, datagrams_each_way, ends, impair, length_of, one, patient};
-use pausebed_tests::ledger::Ledger;
+use pausebed_tests::campaign::Campaign;
 use testbed::verbs::stream::{Plan, SLOTS, VERBS, Verb, memory_for};
 use testbed::verbs::{Fault, connect, datagrams};
 use verbs::attributes::Service;
 
-/// The queue pairs of our NIC, and their messages.
-const UNDER_PROOF: [&str; 2] = ["nicd/src", "proto/verbs/src"];
-/// Messages of a part, after which the ledger has a line.
+/// Messages of a part.
 const PART: u64 = 20 * SLOTS as u64;
 
 /// Streams of verbs, each with its number of messages, both ways.
 fn campaign(name: &str, verbs: &[(Verb, u64)], length: u32, impaired: bool) {
     let _alone = alone();
-    let mut ledger = Ledger::open(name, &UNDER_PROOF);
+    let mut campaign = Campaign::open(name);
     let Some(bench) = Bench::start(&[], MTU_1024) else { return };
     if impaired {
         impair(&bench, "h1:1");
@@ -28,23 +25,23 @@ fn campaign(name: &str, verbs: &[(Verb, u64)], length: u32, impaired: bool) {
             let parts = messages.div_ceil(PART);
             for part in 0..parts {
                 let title = format!("{way} {verb:?} {part} of {parts}");
-                if ledger.result(&title).is_some() {
-                    continue;
-                }
-                let mut ends = ends(&bench, (Service::Rc, true), memory_for(length));
-                let [linux, nic] = &mut ends;
-                // Queue pairs are new for each part, and begin just before PSNs wrap.
-                connect(linux, nic, &patient(3)).unwrap_or_else(|Fault(why)| panic!("{why}"));
-                let (from, to) = if way == 0 { (linux, nic) } else { (nic, linux) };
-                let messages = PART.min(messages - part * PART).next_multiple_of(u64::from(SLOTS));
-                let length = length_of(*verb, length);
-                one(&Plan { verb: *verb, messages, length, first: 0 }, from, to);
-                ledger.add(&title, "");
+                campaign.part(&title, || {
+                    let mut ends = ends(&bench, (Service::Rc, true), memory_for(length));
+                    let [linux, nic] = &mut ends;
+                    // Queue pairs are new for each part, and begin just before PSNs wrap.
+                    connect(linux, nic, &patient(3)).unwrap_or_else(|Fault(why)| panic!("{why}"));
+                    let (from, to) = if way == 0 { (linux, nic) } else { (nic, linux) };
+                    let left = PART.min(messages - part * PART);
+                    let messages = left.next_multiple_of(u64::from(SLOTS));
+                    let length = length_of(*verb, length);
+                    one(&Plan { verb: *verb, messages, length, first: 0 }, from, to);
+                    format!("{messages} messages")
+                });
             }
         }
     }
     bench.stop();
-    ledger.close();
+    campaign.end();
 }
 
 #[test]
@@ -65,7 +62,7 @@ fn a_hundred_thousand_messages_of_each_verb_pass_each_way_with_losses() {
 #[ignore = "slow: a hundred thousand datagrams each way"]
 fn a_hundred_thousand_datagrams_are_counted_each_way_with_losses() {
     let _alone = alone();
-    let mut ledger = Ledger::open("datagrams", &UNDER_PROOF);
+    let mut campaign = Campaign::open("datagrams");
     let Some(bench) = Bench::start(&[], MTU_1024) else { return };
     bench.keep_neighbour();
     impair(&bench, "h1:1");
@@ -73,15 +70,14 @@ fn a_hundred_thousand_datagrams_are_counted_each_way_with_losses() {
     let parts = 10;
     for part in 0..parts {
         let title = format!("{part} of {parts}");
-        if ledger.result(&title).is_some() {
-            continue;
-        }
-        let mut ends = ends(&bench, (Service::Ud, true), datagrams::memory_for(1000));
-        let [linux, nic] = &mut ends;
-        datagrams::open([linux, nic]).unwrap_or_else(|Fault(why)| panic!("{why}"));
-        datagrams_each_way(&bench, &mut ends, 10_112);
-        ledger.add(&title, "");
+        campaign.part(&title, || {
+            let mut ends = ends(&bench, (Service::Ud, true), datagrams::memory_for(1000));
+            let [linux, nic] = &mut ends;
+            datagrams::open([linux, nic]).unwrap_or_else(|Fault(why)| panic!("{why}"));
+            datagrams_each_way(&bench, &mut ends, 10_112);
+            "10112 datagrams each way".to_owned()
+        });
     }
     bench.stop();
-    ledger.close();
+    campaign.end();
 }

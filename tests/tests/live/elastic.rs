@@ -1,7 +1,7 @@
 //! Elastic pace: a run that falls behind stretches its clock. Slow: as an ordinary user, beside busy loops and beside a build, runs stretch their clocks and stay
 //! conclusive; and no run under random load passes with measures that are out of band.
 //!
-//! Each campaign has a ledger ([`pausebed_tests::ledger`]): run `./test.sh --slow elastic` again to go on. A line names the load and
+//! A campaign goes on with `./test.sh --slow elastic` ([`pausebed_tests::campaign`]). A part is named by the load and
 //! the run, then verdict, wall seconds, lateness, the pieces of the clock, and stalls of the host. The directory of a run that is
 //! inconclusive beside other work is kept: its fidelity.csv shows when departures were late.
 
@@ -12,7 +12,7 @@ use emulation::clock::monotonic_ns;
 use emulation::timer;
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::{Pid, geteuid};
-use pausebed_tests::ledger::Ledger;
+use pausebed_tests::campaign::Campaign;
 use proto::random::Random;
 use serde_json::Value;
 use std::os::unix::process::CommandExt;
@@ -29,8 +29,6 @@ const SHORT_RUNS: u64 = 10;
 const TIMES_QUIET_MAX: f64 = 20.0;
 /// Runs under random load.
 const RANDOM_RUNS: u64 = 200;
-/// What decides how a run keeps pace.
-const UNDER_PROOF: [&str; 2] = ["emulation/src", "topo/launch/src/daemons"];
 /// Wall time after which a run hangs.
 const SECONDS_MAX: f64 = 3_600.0;
 
@@ -227,14 +225,14 @@ fn a_dilation_that_is_given_is_never_changed() {
 #[ignore = "slow: run with ./test.sh --slow"]
 fn runs_beside_other_work_are_conclusive() {
     let _alone = alone();
-    let mut ledger = Ledger::open("elastic", &UNDER_PROOF);
+    let mut campaign = Campaign::open("elastic");
     let mut wrong = Vec::new();
-    let mut judge = |ledger: &mut Ledger, load: &str, what: &str, file: &Path, seeds: u64| {
+    let mut judge = |campaign: &mut Campaign, load: &str, what: &str, file: &Path, seeds: u64| {
         let quiet =
-            ledger.once(&format!("quiet, {what}"), || described(&as_ordinary_user(file, 1, &[])));
+            campaign.part(&format!("quiet, {what}"), || described(&as_ordinary_user(file, 1, &[])));
         for seed in 1..=seeds {
             let part = format!("{load}, {what} {seed}");
-            let line = ledger.once(&part, || watched(load, file, seed));
+            let line = campaign.part(&part, || watched(load, file, seed));
             let is_slow = seconds(&line) > TIMES_QUIET_MAX * seconds(&quiet);
             if line.starts_with("inconclusive") || is_slow {
                 wrong.push(format!("{part}: {line}; quiet: {quiet}"));
@@ -242,12 +240,12 @@ fn runs_beside_other_work_are_conclusive() {
         }
     };
     for load in Load::NAMES {
-        judge(&mut ledger, load, "short", &short(), SHORT_RUNS);
-        judge(&mut ledger, load, "demo-none", &demo("none"), 1);
-        judge(&mut ledger, load, "demo-ib-cca", &demo("ib-cca"), 1);
+        judge(&mut campaign, load, "short", &short(), SHORT_RUNS);
+        judge(&mut campaign, load, "demo-none", &demo("none"), 1);
+        judge(&mut campaign, load, "demo-ib-cca", &demo("ib-cca"), 1);
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
-    ledger.close();
+    campaign.end();
 }
 
 #[test]
@@ -304,13 +302,13 @@ impl Drop for RandomLoad {
 #[ignore = "slow: run with ./test.sh --slow"]
 fn no_elastic_run_under_random_load_passes_out_of_band() {
     let _alone = alone();
-    let mut ledger = Ledger::kept("elastic-random", &UNDER_PROOF);
+    let mut campaign = Campaign::open("elastic-random");
     assert!(pausebed().is_file());
     let mut wrong = Vec::new();
     let mut conclusive = 0;
     for seed in 1..=RANDOM_RUNS {
         let part = format!("seed {seed}");
-        let line = ledger.once(&part, || {
+        let line = campaign.part(&part, || {
             let load = RandomLoad::start(seed);
             let ended = as_ordinary_user(&short(), seed, &SHORTER);
             drop(load);
@@ -326,6 +324,7 @@ fn no_elastic_run_under_random_load_passes_out_of_band() {
             wrong.push(format!("{part}: {line}"));
         }
     }
+    campaign.end();
     println!("{conclusive} of {RANDOM_RUNS} runs were conclusive");
     assert!(wrong.is_empty(), "{wrong:#?}");
 }

@@ -1,6 +1,7 @@
 //! Runs with exact pace: separate processes and real sockets, and a run directory that equals the virtual clock's.
 //!
-//! The slow campaigns take hours on two cores: `./test.sh --slow exact` goes on where the ledger ends.
+//! The slow campaigns take hours on two cores: `./test.sh --slow exact` goes on where it was
+//! stopped ([`pausebed_tests::campaign`]).
 
 use super::containers::{self, docker};
 use super::laboratory::{Ended, Running, alone, eventually, in_repository, pause, pausebed};
@@ -9,7 +10,7 @@ use super::{Busy, small};
 use emulation::cable::namespace::Namespace;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use pausebed_tests::ledger::Ledger;
+use pausebed_tests::campaign::Campaign;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -187,15 +188,6 @@ fn scenarios() -> Vec<String> {
     found
 }
 
-/// What decides that a run with exact pace equals its twin.
-const UNDER_PROOF: [&str; 3] =
-    ["emulation/src/exact.rs", "emulation/src/exact", "topo/launch/src/daemons/outcome/exact.rs"];
-
-/// Does `part` unless the ledger has it: `work` returns what there is to say of runs that are equal.
-fn once(part: &str, work: impl FnOnce() -> String) {
-    Ledger::kept("exact", &UNDER_PROOF).once(part, || format!("equal, {}", work()));
-}
-
 /// Wall time, repeated datagrams, processes and datagrams of a run.
 fn described(exact: &Ended) -> String {
     let [seconds, repeated] = ["/host/wall_seconds", "/repeated"].map(|name| exact.number(name));
@@ -207,13 +199,14 @@ fn described(exact: &Ended) -> String {
 #[ignore = "slow: run with ./test.sh --slow"]
 fn every_scenario_equals_its_twin_with_two_processes_and_with_one_for_each_device() {
     let _alone = alone();
+    let mut campaign = Campaign::open("exact");
     let all = scenarios();
     println!("{} scenarios: {}", all.len(), all.join(", "));
     let placements = ["worker", "device"].map(|word| (word, format!("run.placement={word}")));
     for (word, placement) in &placements {
         for name in &all {
             let file = scenario(name);
-            once(&format!("{word} {name}"), || {
+            campaign.part(&format!("{word} {name}"), || {
                 let twin = twin(&file, &[]);
                 described(&assert_equals(
                     &twin,
@@ -223,6 +216,7 @@ fn every_scenario_equals_its_twin_with_two_processes_and_with_one_for_each_devic
             });
         }
     }
+    campaign.end();
 }
 
 /// A sample of both technologies for substrates other than loopback.
@@ -239,9 +233,10 @@ const SAMPLE: [&str; 6] = [
 #[ignore = "slow: run with ./test.sh --slow"]
 fn a_sample_equals_its_twin_between_namespaces() {
     let _alone = alone();
+    let mut campaign = Campaign::open("exact-netns");
     for name in SAMPLE {
         let file = scenario(name);
-        once(&format!("netns {name}"), || {
+        campaign.part(&format!("netns {name}"), || {
             let twin = twin(&file, &[]);
             let runs = ["run.placement=worker", "run.placement=device"].map(|placement| {
                 let words = ["--backend", "netns", "--pace", "exact", "--set", placement];
@@ -250,6 +245,7 @@ fn a_sample_equals_its_twin_between_namespaces() {
             runs.join("; ")
         });
     }
+    campaign.end();
 }
 
 #[test]
@@ -259,14 +255,16 @@ fn a_sample_equals_its_twin_in_containers() {
         return;
     }
     let _alone = alone();
+    let mut campaign = Campaign::open("exact-compose");
     let before = containers::census();
     for name in SAMPLE {
         let file = scenario(name);
-        once(&format!("compose {name}"), || {
+        campaign.part(&format!("compose {name}"), || {
             let twin = twin(&file, &[]);
             described(&assert_equals(&twin, &file, &["--backend", "compose", "--pace", "exact"]))
         });
     }
+    campaign.end();
     assert_eq!(containers::census(), before);
     docker(&["info"]).expect("the engine still answers");
 }
@@ -280,15 +278,17 @@ fn case_4() -> (PathBuf, [&'static str; 2]) {
 #[ignore = "slow: run with ./test.sh --slow"]
 fn twenty_runs_beside_busy_cores_equal_their_twin() {
     let _alone = alone();
+    let mut campaign = Campaign::open("exact-busy");
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let (file, words) = case_4();
     let twin = twin(&file, &words);
     let _busy: Vec<Busy> = (0..cores).map(|core| Busy::on(&core.to_string(), 0)).collect();
     for run in 1..=20 {
-        once(&format!("busy {run}"), || {
+        campaign.part(&format!("busy {run}"), || {
             described(&assert_equals(&twin, &file, &[&EXACT[..], &words].concat()))
         });
     }
+    campaign.end();
 }
 
 /// Daemons that join by TCP, with a path between them that loses every hundredth datagram and delays each by up to 20 ms.
@@ -296,8 +296,9 @@ fn twenty_runs_beside_busy_cores_equal_their_twin() {
 #[ignore = "slow: run with ./test.sh --slow"]
 fn case_4_over_a_path_that_loses_and_delays_equals_its_twin() {
     let _alone = alone();
+    let mut campaign = Campaign::open("exact-lossy");
     let (file, words) = case_4();
-    once("lossy path", || {
+    campaign.part("lossy path", || {
         let twin = twin(&file, &words);
         let path = LossyPath::start(&file, &[&words[..], &["--pace", "exact"]].concat());
         let (ended, lost) = path.end(1_200.0);
@@ -306,4 +307,5 @@ fn case_4_over_a_path_that_loses_and_delays_equals_its_twin() {
         assert!(lost > 0 && ended.number("/repeated") > 0.0);
         format!("{lost} lost, {}", described(&ended))
     });
+    campaign.end();
 }
