@@ -39,12 +39,23 @@ mod watch;
 const QUICK: u64 = 600;
 /// Scenarios of the slow suite: an hour.
 const SLOW: u64 = 60_000;
+/// Seeds of scenarios that broke a law once.
+const ONCE: [u64; 7] = [187, 607, 11_712, 15_626, 17_912, 22_233, 22_245];
 /// Violations after which a test ends.
 const BROKEN_MAX: usize = 20;
 
 #[test]
 fn random_scenarios_keep_the_laws() {
     explore(1, QUICK);
+}
+
+#[test]
+fn scenarios_that_broke_a_law_once_keep_it() {
+    run::keep_panics();
+    for seed in ONCE {
+        let drawn = generate::scenario(seed).unwrap_or_else(|refusal| panic!("{seed}: {refusal}"));
+        laws::check(&drawn, seed).unwrap_or_else(|violation| panic!("{seed}: {violation:?}"));
+    }
 }
 
 #[test]

@@ -8,7 +8,7 @@ use proto::counters::{DeviceReading, DropReason, Drops};
 use proto::device::Device;
 use proto::ids::PortNumber;
 use proto::link::{FlowControlConfig, LinkConfig};
-use proto::units::Bytes;
+use proto::units::{Bytes, Instant};
 use results::run_directory::conservation::Conservation;
 use results::run_directory::result::OnCables;
 use scenario::Scenario;
@@ -29,6 +29,8 @@ pub struct Conditions {
     pub unit: u64,
     /// Steps of devices after which the run ends at the next turn of the simulator.
     pub steps_max: u64,
+    /// When the run ends at the latest.
+    pub until: Instant,
 }
 
 /// As many times as many steps, and a run ends in the middle of a turn: nothing of it holds then.
@@ -102,11 +104,11 @@ fn ran(scenario: &Scenario, conditions: Conditions) -> Ran {
     let simulator = Simulator::new(wiring, devices, scenario.run.seed);
     let mut simulator = simulator.on_threads(conditions.threads);
     let mut seen = Physics::default();
-    let tally =
-        simulator.run(lab.plan.stop, &mut seen, |_| match sink.steps() > conditions.steps_max {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
-        });
+    let stop = lab.plan.stop.min(conditions.until);
+    let tally = simulator.run(stop, &mut seen, |_| match sink.steps() > conditions.steps_max {
+        true => ControlFlow::Break(()),
+        false => ControlFlow::Continue(()),
+    });
     let mut readings = Vec::new();
     for device in simulator.devices() {
         let mut reading = DeviceReading::default();
