@@ -7,11 +7,16 @@ use results::run_directory::result::Conservation;
 use scenario::Scenario;
 use scenario::run::Backend;
 
-/// A run on the virtual clock: its account, and the drops of all ports.
-fn run(text: &str) -> (Conservation, Drops) {
+/// A run on the virtual clock.
+fn made(text: &str) -> Experiment {
     let scenario = Scenario::parse(text, &[]).unwrap_or_else(|faults| panic!("{faults}"));
     let conditions = Conditions::new(substrate(Backend::Virtual), "");
-    let run = Experiment::run(&scenario, conditions, &mut |_| {}).expect("not interrupted");
+    Experiment::run(&scenario, conditions, &mut |_| {}).expect("not interrupted")
+}
+
+/// A run on the virtual clock: its account, and the drops of all ports.
+fn run(text: &str) -> (Conservation, Drops) {
+    let run = made(text);
     let mut drops = Drops::default();
     for reading in run.outcome.recordings.iter().flat_map(|recording| &recording.last) {
         reading.ports.iter().for_each(|port| drops.merge(&port.drops));
@@ -127,4 +132,13 @@ fn feedback_is_not_lost_by_the_lossless_congestion_that_it_reports() {
             assert_eq!(drops.total(), 0, "{memory}, {scheme}, seed {seed}: {account:?}");
         }
     }
+}
+
+#[test]
+fn one_mark_for_all_inputs_of_two_switches_stops_both_and_the_run_says_so() {
+    let text = feedback(TWO_SWITCHES, "global-watermark", "none", 1);
+    let made = made(&text);
+    let deadlocks = made.result.deadlocks.iter().map(|line| (line.over_ps, line.circle.join(" ")));
+    assert_eq!(deadlocks.collect::<Vec<_>>(), [(None, "s0:3 s1:3".to_owned())]);
+    assert!(made.result.conservation.buffered > 0);
 }

@@ -27,6 +27,8 @@ pub struct Model {
     pub section: Option<&'static Key>,
     /// The whole memory in octets, if a parameter says it; else the buffers of all ports.
     pub size: fn(&toml::Table) -> Option<Bytes>,
+    /// All inputs pause together, whichever of them hold the frames.
+    pub pauses_together: bool,
     /// The headroom that it needs on Ethernet.
     pub needed: Needed,
     /// Makes an empty memory, or reports numbers that contradict each other.
@@ -41,6 +43,7 @@ pub const MODELS: &[Model] = &[
         technologies: &[Technology::Infiniband, Technology::Ethernet],
         section: None,
         size: |_| None,
+        pauses_together: false,
         needed: headroom::behind_a_mark,
         make: |room| Ok(Box::new(Watermarks::per_input(room)?)),
     },
@@ -50,6 +53,7 @@ pub const MODELS: &[Model] = &[
         technologies: &[Technology::Ethernet],
         section: Some(&shared_pool::SECTION),
         size: |params| proto::params::read(params).ok().map(|pool: PoolParams| pool.size),
+        pauses_together: false,
         needed: headroom::behind_xoff,
         make: |room| Ok(Box::new(SharedPool::new(room)?)),
     },
@@ -59,6 +63,7 @@ pub const MODELS: &[Model] = &[
         technologies: &[Technology::Ethernet],
         section: None,
         size: |_| None,
+        pauses_together: true,
         needed: headroom::behind_a_mark,
         make: |room| Ok(Box::new(Watermarks::global(room)?)),
     },

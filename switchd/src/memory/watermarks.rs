@@ -5,7 +5,7 @@
 //!
 //! A pool for each input is the partitioned memory of the Zurich benchmark. On InfiniBand the ports account
 //! for it by credits. One pool for N inputs has N·M octets and its mark at N·(M − headroom). It shares memory
-//! best but isolates no input; multi-stage networks can deadlock with it.
+//! best but isolates no input; multi-stage networks can deadlock with it, of which validation warns.
 //!
 //! A lossy priority may fill a pool up to the mark, and lossless priorities fill it up to the mark and beyond. So that
 //! feedback of a lossy priority (CNPs, messages of BCN and QCN, acknowledgements) is not lost by the congestion that it

@@ -23,6 +23,7 @@ use proto::technology::Technology;
 use proto::units::{BitRate, Bytes};
 use switch::Switch;
 use switchd::config::{MulticastRoute, PairRoute, ServiceConfig};
+use switchd::memory::models;
 
 pub mod domain;
 mod explicit;
@@ -189,7 +190,8 @@ pub fn read(fields: &Fields<'_>) -> Option<FabricSettings> {
     // A missing link or route that has been reported also makes nodes unreachable: report it once.
     let is_sound = fields.problems.borrow().iter().count() == faults_before;
     let waits = if is_sound {
-        reachability::check(fields, &link.control, &topology, &forwarding)
+        let pause_together = models::find(&switch.memory.kind).is_some_and(|it| it.pauses_together);
+        reachability::check(fields, (&link.control, pause_together), &topology, &forwarding)
     } else {
         Default::default()
     };

@@ -3,16 +3,18 @@
 use crate::keyfile::fields::Fields;
 use crate::keyfile::problem::Complaint;
 use crate::routes::Forwarding;
-use crate::routes::proof::{Broken, Failure, Waits, prove};
+use crate::routes::proof::{Broken, Failure, Proof, Waits, circle, prove};
 use crate::topology::Topology;
+use emulation::wiring::End;
 use proto::link::{FlowControlConfig, PauseConfig, PauseMode};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Reports pairs without a way, once for each cause, and lanes that can wait for each other in a cycle: an
-/// error in a tree, a warning in a listed fabric, where it may be intended. Returns which ends can wait for
-/// which; empty without a cycle or without flow control.
+/// error in a tree, a warning in a listed fabric, where it may be intended. So are switches that can, because all
+/// their inputs `pause_together`. Returns which ends can wait for which; empty without a cycle or without flow control.
 pub fn check(
     fields: &Fields<'_>,
-    control: &FlowControlConfig,
+    (control, pause_together): (&FlowControlConfig, bool),
     topology: &Topology,
     forwarding: &Forwarding,
 ) -> Waits {
@@ -56,16 +58,56 @@ pub fn check(
         FlowControlConfig::Pause(PauseConfig { mode: PauseMode::None, .. }) => return Waits::new(),
         FlowControlConfig::Pause(_) => "paused buffers",
     };
+    report_circle(fields, what, topology, proof, pause_together)
+}
+
+/// Reports ports that can wait for each other in a circle. Returns which ends can wait for which; empty without a circle.
+fn report_circle(
+    fields: &Fields<'_>,
+    what: &str,
+    topology: &Topology,
+    proof: Proof,
+    pause_together: bool,
+) -> Waits {
+    let ends = |circle: &[End]| {
+        let ends = circle.iter().map(|end| topology.end_name(*end));
+        ends.collect::<Vec<_>>().join(" → ")
+    };
+    let waits = if pause_together { coupled(&proof.waits) } else { proof.waits };
     if proof.circle.is_empty() {
-        return Waits::new();
+        let circle = circle(&waits);
+        if circle.is_empty() {
+            return Waits::new();
+        }
+        if let Some(switch) = fields.table("switch") {
+            let message = format!(
+                "switches that pause all inputs together can stop each other for ever: {}",
+                ends(&circle)
+            );
+            let hint = "memory = \"per-input\" or \"shared-pool\" cannot, nor can one switch alone";
+            switch.warn("memory", Complaint::new(message, hint));
+        }
+        return waits;
     }
-    let ends: Vec<_> = proof.circle.iter().map(|end| topology.end_name(*end)).collect();
-    let message = format!("{what} can wait in a circle: {}", ends.join(" → "));
+    let message = format!("{what} can wait in a circle: {}", ends(&proof.circle));
     let hint = "such a fabric can deadlock; routes that go up and then down cannot";
     let complaint = Complaint::new(message, hint);
     match topology.is_tree {
         true => fields.report("route", complaint),
         false => fields.warn("route", complaint),
     }
-    proof.waits
+    waits
+}
+
+/// The waits of switches that pause all inputs while frames of any of them fill the memory: an input waits for
+/// every output that some input has frames for.
+fn coupled(waits: &Waits) -> Waits {
+    let mut outputs: BTreeMap<usize, BTreeSet<End>> = BTreeMap::new();
+    for end in waits.values().flatten() {
+        outputs.entry(end.node).or_default().insert(*end);
+    }
+    let of = |next: &BTreeSet<End>| {
+        next.first().map_or_else(BTreeSet::new, |end| outputs[&end.node].clone())
+    };
+    waits.iter().map(|(end, next)| (*end, of(next))).collect()
 }

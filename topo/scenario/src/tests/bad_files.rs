@@ -311,6 +311,38 @@ fn keys_of_other_quantities_have_no_effect_on_a_measure() {
     );
 }
 
+/// Found by random scenarios: two switches, each full of frames for the other, paused each other for ever.
+#[test]
+fn one_mark_for_all_inputs_of_two_switches_is_a_warning() {
+    let warnings = |shape: &str, memory: &str, pause: &str| -> Vec<String> {
+        let text = ethernet(&format!(
+            "link = {{ pause = \"{pause}\" }}\nswitch = {{ memory = \"{memory}\"{} }}\n",
+            if pause == "none" { "" } else { ", headroom = \"20 KB\"" }
+        ));
+        let text = text.replace("shape = \"star\"\nhosts = 4", shape);
+        let scenario = Scenario::parse(&text, &[]).unwrap_or_else(|faults| panic!("{faults}"));
+        scenario.warnings.iter().map(ToString::to_string).collect()
+    };
+    let tree = "shape = \"leaf-spine\"\nleaves = 2\nspines = 1\nhosts_per_leaf = 2";
+    let told = warnings(tree, "global-watermark", "pfc");
+    assert_eq!(
+        told,
+        [
+            "12:21: fabric.switch.memory: switches that pause all inputs together can stop each other for ever: \
+             leaf1:3 → spine1:1\n    hint: memory = \"per-input\" or \"shared-pool\" cannot, nor can one switch alone"
+        ]
+    );
+    assert_eq!(warnings(tree, "global-watermark", "pause").len(), 1);
+    for (shape, memory, pause) in [
+        (tree, "global-watermark", "none"),
+        (tree, "per-input", "pfc"),
+        (tree, "shared-pool", "pfc"),
+        ("shape = \"star\"\nhosts = 4", "global-watermark", "pfc"),
+    ] {
+        assert_eq!(warnings(shape, memory, pause), [""; 0], "{shape}, {memory}, {pause}");
+    }
+}
+
 #[test]
 fn parameters_in_force_are_listed_and_defaults_are_marked() {
     let rest = "link = { rate = \"400 Gbps\" }\nswitch = { headroom = \"800 KB\", buffer = \"4 MB\" }\n\
