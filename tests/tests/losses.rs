@@ -142,3 +142,63 @@ fn one_mark_for_all_inputs_of_two_switches_stops_both_and_the_run_says_so() {
     assert_eq!(deadlocks.collect::<Vec<_>>(), [(None, "s0:3 s1:3".to_owned())]);
     assert!(made.result.conservation.buffered > 0);
 }
+
+/// Five senders to one receiver, and traffic the other way that delays pauses. Inputs below the `threshold` fill the
+/// shared part.
+fn exhausted(threshold: &str, headroom: u64, delay: u64) -> String {
+    format!(
+        r#"
+schema = 1
+name = "exhausted"
+run = {{ seed = 1, duration = "300 us" }}
+[fabric]
+technology = "ethernet"
+shape = "star"
+hosts = 6
+mtu = "4096 B"
+link = {{ rate = "10 Gbps", delay = "{delay} ns", pause = "pfc" }}
+nic = {{ buffer = "4 MB" }}
+[fabric.switch]
+memory = "shared-pool"
+headroom = "{headroom} B"
+jitter = "0 ns"
+pool = {{ size = "120 KB", threshold = {threshold}, reserve = "0 B" }}
+[[traffic]]
+name = "incast"
+from = "h[1-5]"
+to = "h0"
+arrivals = "backlog"
+transport = "ud"
+size = "4096 B"
+[[traffic]]
+name = "back"
+from = "h*"
+to = "h*"
+arrivals = "poisson"
+load = 0.3
+transport = "ud"
+size = "4096 B"
+"#
+    )
+}
+
+#[test]
+fn the_least_headroom_of_a_shared_pool_that_is_full_loses_nothing() {
+    for threshold in ["\"20 MB\"", "0"] {
+        for delay in (50..1_000).step_by(19) {
+            let refused =
+                Scenario::parse(&exhausted(threshold, 1, delay), &[]).expect_err("little");
+            let text = refused.to_string();
+            let (_, hint) = text.split_once("headroom = \"").expect("a hint");
+            let (octets, _) = hint.split_once(' ').expect("a number of octets");
+            let least = octets.parse().expect("a number of octets");
+            let (account, drops) = run(&exhausted(threshold, least, delay));
+            assert!(account.closes(), "{account:?}");
+            assert_eq!(
+                drops.get(DropReason::HeadroomOverrun),
+                0,
+                "{threshold}, {delay} ns, {least} B"
+            );
+        }
+    }
+}

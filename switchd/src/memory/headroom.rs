@@ -10,7 +10,7 @@ use super::HeadroomAlarm;
 use super::ingress::{IngressPort, Room};
 use proto::ids::PortNumber;
 use proto::params::ParamError;
-use proto::units::{Bytes, Duration};
+use proto::units::Bytes;
 
 /// Use of headroom above this share, in hundredths, raises an alarm. Source: docs/spec/algorithms.md 7.
 const ALARM_ABOVE: u64 = 80;
@@ -105,28 +105,32 @@ pub enum MemoryError {
     },
 }
 
-/// The headroom that an ingress port needs if its neighbour may take so much longer (the jitter) to react.
-pub type Needed = fn(&IngressPort, Duration) -> Bytes;
+/// The headroom that an ingress port of a switch needs.
+pub type Needed = fn(&IngressPort, Room<'_>) -> Bytes;
 
-/// Octets that can still arrive at `port` after the decision to pause its neighbour.
-pub fn behind_xoff(port: &IngressPort, jitter: Duration) -> Bytes {
-    let on_its_way = port.rate.octets_in(port.delay * 2 + jitter);
+/// Octets that can still arrive at `port` after the decision to pause its neighbour, which may take longer to react by
+/// the jitter.
+pub fn behind_xoff(port: &IngressPort, room: Room<'_>) -> Bytes {
+    let on_its_way = port.rate.octets_in(port.delay * 2 + room.numbers.jitter);
     on_its_way + port.full_frame * 2 + CONTROL_FRAME
 }
 
 /// Like [`behind_xoff`], plus the frame that led to the decision: nearly all of it may exceed the mark.
-pub fn behind_a_mark(port: &IngressPort, jitter: Duration) -> Bytes {
-    behind_xoff(port, jitter) + port.full_frame
+pub fn behind_a_mark(port: &IngressPort, room: Room<'_>) -> Bytes {
+    behind_xoff(port, room) + port.full_frame
 }
 
 /// Checks that the configured headroom covers what is `needed` at every port with lossless priorities.
 ///
 /// # Errors
 /// The first port where it does not.
-pub fn check(room: Room<'_>, needed: Needed) -> Result<(), MemoryError> {
+pub fn check(
+    room: Room<'_>,
+    needed: impl Fn(&IngressPort, Room<'_>) -> Bytes,
+) -> Result<(), MemoryError> {
     let given = room.numbers.headroom;
     for (index, ingress) in room.ingress.iter().enumerate() {
-        let needed = needed(ingress, room.numbers.jitter);
+        let needed = needed(ingress, room);
         if ingress.lossless != 0 && given < needed {
             let port = PortNumber::from_index(index);
             return Err(MemoryError::Headroom { port, given, needed });

@@ -54,7 +54,7 @@ pub const MODELS: &[Model] = &[
         section: Some(&shared_pool::SECTION),
         size: |params| proto::params::read(params).ok().map(|pool: PoolParams| pool.size),
         pauses_together: false,
-        needed: headroom::behind_xoff,
+        needed: shared_pool::needed,
         make: |room| Ok(Box::new(SharedPool::new(room)?)),
     },
     Model {

@@ -17,7 +17,7 @@
 //! Source: HPCC simulator, `switch-mmu.cc` (dynamic threshold, reserve, headroom, hysteresis).
 
 use super::headroom::{self, HeadroomWatch, MemoryError};
-use super::ingress::Room;
+use super::ingress::{IngressPort, Room};
 use super::level::Level;
 use super::{Admission, HeadroomAlarm, Memory};
 use crate::port_set::PortSet;
@@ -70,6 +70,56 @@ impl FromValue for Threshold {
     }
 }
 
+impl PoolParams {
+    /// The headroom of all groups together, if each may take `each`.
+    fn headroom(&self, room: Room<'_>, each: Bytes) -> Bytes {
+        let lossless = room.ingress.iter().map(|port| u64::from(port.lossless.count_ones()));
+        self.headroom_pool.unwrap_or(each * lossless.sum::<u64>())
+    }
+
+    /// Reserves and headroom.
+    fn taken(&self, room: Room<'_>, each: Bytes) -> Bytes {
+        self.reserve * groups(room) + self.headroom(room, each)
+    }
+
+    /// Whether a group below its threshold may find no room for a full frame in the shared part.
+    ///
+    /// At worst all groups first fill it one after another, each up to its threshold at that time, which is 1/(2^shift + 1)
+    /// of what the groups before it have left. Then each takes the frame that reaches the threshold.
+    fn can_fill(&self, room: Room<'_>, each: Bytes) -> bool {
+        let mut free = self.size.get().saturating_sub(self.taken(room, each).get());
+        for _ in 0..groups(room) {
+            free = free.saturating_sub(match self.threshold {
+                Threshold::Octets(octets) => octets.get(),
+                Threshold::Shift(shift) => free.div_ceil((1 << shift) + 1),
+            });
+        }
+        let frame = room.ingress.iter().map(|port| port.full_frame).max().unwrap_or_default();
+        frame * groups(room) > Bytes::new(free)
+    }
+
+    /// The headroom that `port` needs. Where the shared part can be full, a frame that finds no room there occupies
+    /// headroom, and XOFF follows it.
+    fn needed(&self, port: &IngressPort, room: Room<'_>) -> Bytes {
+        let least = headroom::behind_xoff(port, room);
+        match self.can_fill(room, room.numbers.headroom.max(least)) {
+            true => headroom::behind_a_mark(port, room),
+            false => least,
+        }
+    }
+}
+
+/// Priority groups of a switch.
+fn groups(room: Room<'_>) -> u64 {
+    (room.ingress.len() * PRIORITIES) as u64
+}
+
+/// The headroom that a port needs; with parameters that cannot be read, as with the defaults.
+pub(super) fn needed(port: &IngressPort, room: Room<'_>) -> Bytes {
+    let params = params::read(&room.numbers.params);
+    params.unwrap_or_else(|_| params::defaults::<PoolParams>()).needed(port, room)
+}
+
 /// A priority group: the octets that one port and priority holds.
 #[derive(Clone, Copy, Debug, Default)]
 struct Group {
@@ -116,11 +166,10 @@ impl SharedPool {
 
     fn of(room: Room<'_>, numbers: PoolParams) -> Result<SharedPool, MemoryError> {
         let headroom_each = room.numbers.headroom;
-        headroom::check(room, headroom::behind_xoff)?;
-        let lossless = room.ingress.iter().map(|ingress| u64::from(ingress.lossless.count_ones()));
-        let lossless: u64 = lossless.sum();
-        let headroom_size = numbers.headroom_pool.unwrap_or(headroom_each * lossless);
-        if lossless > 0 && headroom_size < headroom_each {
+        headroom::check(room, |port, room| numbers.needed(port, room))?;
+        let headroom_size = numbers.headroom(room, headroom_each);
+        let is_lossless = room.ingress.iter().any(|ingress| ingress.lossless != 0);
+        if is_lossless && headroom_size < headroom_each {
             let (pool, headroom) = (headroom_size, headroom_each);
             return Err(MemoryError::HeadroomPool { pool, headroom });
         }
@@ -135,13 +184,12 @@ impl SharedPool {
         {
             return Err(MemoryError::LossyQueue { given, least: headroom::FEEDBACK });
         }
-        let groups = room.ingress.len() * PRIORITIES;
-        let taken = numbers.reserve * groups as u64 + headroom_size;
+        let taken = numbers.taken(room, headroom_each);
         if taken >= numbers.size {
             return Err(MemoryError::Pool { size: numbers.size, taken });
         }
         Ok(SharedPool {
-            groups: vec![Group::default(); groups],
+            groups: vec![Group::default(); groups(room) as usize],
             lossless: room.ingress.iter().map(|ingress| ingress.lossless).collect(),
             headroom_each,
             headroom: Level::default(),

@@ -29,8 +29,10 @@ pub(super) fn ingress(config: &SwitchConfig) -> Vec<IngressPort> {
 /// priority; zero without lossless priorities or for an unknown memory model.
 pub fn headroom_needed(config: &SwitchConfig) -> Bytes {
     let Some(model) = models::find(&config.memory.kind) else { return Bytes::ZERO };
-    let lossless = config.ports.iter().map(ingress_port).filter(|port| port.lossless != 0);
-    let needed = lossless.map(|port| (model.needed)(&port, config.memory.jitter));
+    let ports = ingress(config);
+    let room = Room { ingress: &ports, numbers: &config.memory };
+    let lossless = ports.iter().filter(|port| port.lossless != 0);
+    let needed = lossless.map(|port| (model.needed)(port, room));
     needed.max().unwrap_or_default()
 }
 

@@ -65,9 +65,22 @@ pub fn memory((shared, headroom): (u64, u64), switch: &str, pool: &str) -> Strin
 pub const ATTACHED: &str =
     "[lab]\nattach = [{ port = \"s0:9\", socket = \"v1\", pause = \"none\" }]\n";
 
+/// Full frames that each port and priority shares in a roomy switch. All together can fill the shared part.
+const ROOMY_FRAMES: u64 = 1_900;
+/// The largest frame: a full one with two tags, IPv6 and the longest extended headers.
+const LARGEST: u64 = FRAME + 8 + 20 + 28;
+
 /// Room for everything that a case keeps waiting: no pause, no loss.
 pub fn roomy(switch: &str) -> String {
-    memory((1_900, HEADROOM_FRAMES), switch, "")
+    memory((ROOMY_FRAMES, HEADROOM_FRAMES), switch, "")
+}
+
+/// The same beside neighbours that obey a pause after `response`. Headroom holds what comes until then: 802.1Q annex N, and
+/// the frame that finds the shared part full (docs/spec/algorithms.md, 7).
+pub fn roomy_for(response: Duration) -> String {
+    let on_its_way = RATE.octets_in(DELAY * 2 + response).get();
+    let needed = on_its_way + 2 * LARGEST + 64 + LARGEST;
+    memory((ROOMY_FRAMES, needed.div_ceil(FRAME)), "", "")
 }
 
 /// How far apart two instants are.

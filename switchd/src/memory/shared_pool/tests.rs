@@ -43,6 +43,45 @@ fn named(memory: &SharedPool, input: usize, name: &str) -> u64 {
     all.iter().find(|(key, _)| key == name).map_or(0, |(_, value)| *value)
 }
 
+/// Groups whose thresholds together exceed the shared part fill it, and then a frame is in the headroom before its XOFF.
+#[test]
+fn headroom_holds_one_more_frame_where_the_shared_part_can_be_full() {
+    let full = Bytes::new(1518);
+    // 1 us on the cable is 1250 octets; two frames and a control frame.
+    let behind_xoff = 1250 + 2 * full.get() + 64;
+    for (threshold, size, is_full) in [
+        (Threshold::Octets(Bytes::new(20_000)), 200_000, true),
+        (Threshold::Octets(Bytes::new(20_000)), 9_000_000, false),
+        (Threshold::Octets(Bytes::new(500_000)), 9_000_000, true),
+        (Threshold::Shift(1), 9_000_000, true),
+        (Threshold::Shift(4), 9_000_000, false),
+    ] {
+        let size = Bytes::new(size);
+        let pool = PoolParams { threshold, size, reserve: Bytes::ZERO, ..numbers() };
+        let least = behind_xoff + if is_full { full.get() } else { 0 };
+        let of = |headroom| {
+            let config = MemoryConfig { headroom: Bytes::new(headroom), ..MemoryConfig::default() };
+            SharedPool::of(Room { ingress: &ingress(4), numbers: &config }, pool)
+        };
+        assert!(of(least - 1).is_err(), "{threshold:?}, {size}: {least}");
+        let mut memory = of(least).unwrap();
+        for (input, lane) in (0..4).flat_map(|input| (0..8).map(move |lane| (input, lane))) {
+            let lane = VirtualLane::truncate(lane);
+            let is_paused =
+                |memory: &SharedPool| memory.demands(port(input)) >> lane.get() & 1 == 1;
+            while (input, lane) != (3, P3)
+                && !is_paused(&memory)
+                && memory.admit(port(input), lane, Bytes::new(100)) == Admission::Taken
+            {
+            }
+        }
+        assert_eq!(memory.demands(port(3)), 0);
+        assert_eq!(memory.admit(port(3), P3, full), Admission::Taken);
+        let ahead = if is_full { full.get() } else { 0 };
+        assert_eq!(named(&memory, 3, "pg3_headroom_watermark"), ahead, "{threshold:?}, {size}");
+    }
+}
+
 /// PFC-01, m = 0: reserve and threshold, then XOFF, then headroom, then loss.
 #[test]
 fn xoff_at_the_threshold_and_headroom_for_later_frames() {
@@ -167,8 +206,7 @@ fn numbers_that_cannot_hold_are_refused() {
     assert!(matches!(threshold, Some(MemoryError::Hysteresis { .. })));
     let none = MemoryConfig::default();
     let room = Room { ingress: &ingress(4), numbers: &none };
-    // 1 us on the cable is 1250 octets; two frames and a control frame.
-    let needed = Bytes::new(1250 + 2 * 1518 + 64);
+    let needed = Bytes::new(1250 + 3 * 1518 + 64);
     let expected = MemoryError::Headroom { port: port(0), given: Bytes::ZERO, needed };
     assert_eq!(SharedPool::of(room, numbers()).err(), Some(expected));
 }

@@ -240,11 +240,12 @@ pub fn xon_releases(on: Level) -> Finding {
 pub fn frame_in_flight(on: Level) -> Finding {
     let half = FRAME_TIME.as_ps() / 2;
     for (response, whole) in [(0, 1), (half, 1), (FRAME_TIME.as_ps() + half, 2)] {
+        let room = roomy_for(Duration::from_ps(response));
         let link = format!("response = \"{} ns\"", response / 1_000);
         let begin = ms(10) + FRAME_TIME + DELAY;
         let arrived = begin + Duration::from_ps(half);
         let sent = Instant::from_ps(arrived.as_ps() - (CONTROL_TIME + DELAY).as_ps());
-        let record = play(on, &star(2, "200 ms", &link, &roomy("")), "s0", |script| {
+        let record = play(on, &star(2, "200 ms", &link, &room), "s0", |script| {
             script.at(ms(10), |bed| feed(bed, (1, 2), LOSSLESS, 4));
             script.at(sent, |bed| bed.pfc(2, 1 << LOSSLESS, LONG));
         })?;
