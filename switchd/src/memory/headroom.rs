@@ -120,6 +120,33 @@ pub fn behind_a_mark(port: &IngressPort, room: Room<'_>) -> Bytes {
     behind_xoff(port, room) + port.full_frame
 }
 
+/// How far a pool of headroom goes that cannot serve all lossless priorities of all ports at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ShortPool {
+    /// Its size.
+    pub size: Bytes,
+    /// How many it serves, whichever they are.
+    pub served: usize,
+    /// How many there are.
+    pub all: usize,
+    /// The size that serves all.
+    pub needed: Bytes,
+}
+
+/// How far a pool of `size` goes, of which each lossless priority of a port may need what is `needed` there; `None` if it
+/// serves all.
+pub fn short_pool(size: Bytes, room: Room<'_>, needed: Needed) -> Option<ShortPool> {
+    let each = |port: &IngressPort| vec![needed(port, room); port.lossless.count_ones() as usize];
+    let mut each: Vec<Bytes> = room.ingress.iter().flat_map(each).collect();
+    each.sort_unstable_by(|a, b| b.cmp(a));
+    let (mut served, mut needed) = (0, Bytes::ZERO);
+    for octets in &each {
+        needed += *octets;
+        served += usize::from(needed <= size);
+    }
+    (served < each.len()).then_some(ShortPool { size, served, all: each.len(), needed })
+}
+
 /// Checks that the configured headroom covers what is `needed` at every port with lossless priorities.
 ///
 /// # Errors

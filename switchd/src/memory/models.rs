@@ -31,6 +31,8 @@ pub struct Model {
     pub pauses_together: bool,
     /// The headroom that it needs on Ethernet.
     pub needed: Needed,
+    /// The headroom of all ports together, if a parameter limits it.
+    pub headroom_pool: fn(&toml::Table) -> Option<Bytes>,
     /// Makes an empty memory, or reports numbers that contradict each other.
     pub make: Make,
 }
@@ -45,6 +47,7 @@ pub const MODELS: &[Model] = &[
         size: |_| None,
         pauses_together: false,
         needed: headroom::behind_a_mark,
+        headroom_pool: |_| None,
         make: |room| Ok(Box::new(Watermarks::per_input(room)?)),
     },
     Model {
@@ -55,6 +58,7 @@ pub const MODELS: &[Model] = &[
         size: |params| proto::params::read(params).ok().map(|pool: PoolParams| pool.size),
         pauses_together: false,
         needed: shared_pool::needed,
+        headroom_pool: |params| proto::params::read::<PoolParams>(params).ok()?.headroom_pool,
         make: |room| Ok(Box::new(SharedPool::new(room)?)),
     },
     Model {
@@ -65,6 +69,7 @@ pub const MODELS: &[Model] = &[
         size: |_| None,
         pauses_together: true,
         needed: headroom::behind_a_mark,
+        headroom_pool: |_| None,
         make: |room| Ok(Box::new(Watermarks::global(room)?)),
     },
 ];

@@ -2,7 +2,7 @@
 
 use crate::config::{PortConfig, SwitchConfig};
 use crate::memory::Memory;
-use crate::memory::headroom::MemoryError;
+use crate::memory::headroom::{self, MemoryError, ShortPool};
 use crate::memory::ingress::{IngressPort, Room};
 use crate::memory::models::{self, Model};
 use crate::memory::queues::{QueueShape, Queues};
@@ -34,6 +34,15 @@ pub fn headroom_needed(config: &SwitchConfig) -> Bytes {
     let lossless = ports.iter().filter(|port| port.lossless != 0);
     let needed = lossless.map(|port| (model.needed)(port, room));
     needed.max().unwrap_or_default()
+}
+
+/// How far the headroom pool of a switch of this configuration goes; `None` if it has none, or one that serves all
+/// lossless priorities of all ports at once.
+pub fn short_pool(config: &SwitchConfig) -> Option<ShortPool> {
+    let model = models::find(&config.memory.kind)?;
+    let size = (model.headroom_pool)(&config.memory.params)?;
+    let room = Room { ingress: &ingress(config), numbers: &config.memory };
+    headroom::short_pool(size, room, model.needed)
 }
 
 /// The properties of a port that a memory model needs. PAUSE protects all priorities alike.

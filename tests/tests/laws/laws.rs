@@ -195,9 +195,9 @@ fn conditions(scenario: &Scenario, ran: &Ran) -> Holds {
         }
     };
     let watched = fabric.switch.watchdog.is_some();
-    // A pool of headroom that not all ports can use at once is a bet of its operator.
-    let shares = fabric.switch.memory.params.contains_key("headroom_pool");
-    let lossless = !faults && !afflicted && obeys && !watched && !shares;
+    // A pool of headroom that not all ports can use at once may lose frames, of which validation warns.
+    let is_short = scenario.warnings.iter().any(|it| it.path == "fabric.switch.pool.headroom_pool");
+    let lossless = !faults && !afflicted && obeys && !watched && !is_short;
     let lanes = ran.lab.fabric.lanes.iter();
     let mut all_lossless = lanes.map(|lane| ran.lab.fabric.is_lossless(*lane));
     let pauses =

@@ -1,5 +1,6 @@
 //! Checks the configurations of devices before any device is started. Of switches on Ethernet: whether headroom covers
-//! what may still come in, and whether buffers leave room beside it.
+//! what may still come in, and whether buffers leave room beside it. A pool of headroom that not all ports can use at
+//! once is a warning.
 
 use crate::Scenario;
 use crate::keyfile::fields::Fields;
@@ -7,8 +8,8 @@ use crate::keyfile::problem::Complaint;
 use crate::render;
 use proto::technology::Technology;
 use switchd::config::SwitchConfig;
-use switchd::memory::headroom::MemoryError;
-use switchd::switch::{ConfigError, headroom_needed};
+use switchd::memory::headroom::{MemoryError, ShortPool};
+use switchd::switch::{ConfigError, headroom_needed, short_pool};
 
 /// Reports the first error of a switch on Ethernet, and the first of a NIC. Switches with credits need no such checks.
 pub fn check(scenario: &Scenario, fabric: &Fields<'_>) {
@@ -35,6 +36,19 @@ fn check_switches(scenario: &Scenario, fabric: &Fields<'_>) {
     if let (Some((name, error)), Some(fields)) = (refused, fabric.table("switch")) {
         let (key, hint) = advice(&error, &configs);
         fields.error(key, format!("{name}: {error}"), hint);
+    }
+    let short = configs
+        .iter()
+        .filter_map(|config| Some((config.name.as_str(), short_pool(config)?)))
+        .max_by_key(|(_, pool)| pool.needed);
+    let pool = fabric.table("switch").and_then(|switch| switch.table("pool"));
+    if let (Some((name, ShortPool { size, served, all, needed })), Some(fields)) = (short, pool) {
+        let message = format!(
+            "{name}: {size} hold what can still arrive after XOFF at {served} of {all} lossless priorities of ports; \
+             if more pause at once, lossless frames are lost"
+        );
+        let hint = format!("headroom_pool = \"{} B\" holds at all", needed.get());
+        fields.warn("headroom_pool", Complaint::new(message, hint));
     }
 }
 

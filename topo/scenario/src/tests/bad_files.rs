@@ -343,6 +343,30 @@ fn one_mark_for_all_inputs_of_two_switches_is_a_warning() {
     }
 }
 
+/// Found by random scenarios: a pool for one of four ports was accepted without a word, and lost lossless frames.
+#[test]
+fn a_headroom_pool_for_some_ports_is_a_warning_with_their_number() {
+    let warnings = |pool: u64| -> Vec<String> {
+        let text = ethernet(&format!(
+            "switch = {{ memory = \"shared-pool\", headroom = \"5 KB\", jitter = \"0 ns\", \
+             pool = {{ headroom_pool = \"{pool} B\" }} }}"
+        ));
+        let scenario = Scenario::parse(&text, &[]).unwrap_or_else(|faults| panic!("{faults}"));
+        scenario.warnings.iter().map(ToString::to_string).collect()
+    };
+    let told = warnings(5_000);
+    let (message, hint) = told[0].split_once("\n    hint: headroom_pool = \"").expect("a hint");
+    assert!(message.contains("fabric.switch.pool.headroom_pool: s0: 5 KB hold"), "{message}");
+    let (all, rest) = hint.split_once(' ').expect("octets");
+    assert_eq!(rest, "B\" holds at all");
+    let all: u64 = all.parse().expect("octets");
+    assert_eq!((all % 4, warnings(all)), (0, vec![]));
+    for (pool, served) in [(all - 1, 3), (all / 2, 2), (5_000, 1)] {
+        let told = warnings(pool).concat();
+        assert!(told.contains(&format!("at {served} of 4 lossless priorities")), "{pool}: {told}");
+    }
+}
+
 #[test]
 fn parameters_in_force_are_listed_and_defaults_are_marked() {
     let rest = "link = { rate = \"400 Gbps\" }\nswitch = { headroom = \"800 KB\", buffer = \"4 MB\" }\n\
