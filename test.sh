@@ -60,7 +60,7 @@ engine="" folder="" unpacked=""
 # root, where all programs could be had, only an option that the kernel lacks is a reason, and any other fails.
 skipped="$(mktemp)" incomplete="${1:-}"
 export PAUSEBED_SKIPPED="$skipped"
-lacks() { # lacks WHAT: tests that need it are skipped, and that is no failure
+lacks() { # lacks WHAT: tests that need it are skipped, and that is not a failure
   echo "$1: tests with it are skipped"
   incomplete=1
 }

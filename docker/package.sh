@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds what is installed, into target/package: the static program, a Debian package, the image, a wheel.
 #   docker/package.sh [PROFILE]     default: dist, with link-time optimisation
-# Without a Docker engine there is no image, without maturin no wheel, which are no errors.
+# Without a Docker engine there is no image, without maturin no wheel, which are not errors.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

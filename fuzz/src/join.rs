@@ -1,4 +1,4 @@
-//! Both ends of a connection by which a daemon joins its launcher: lines that are no messages are refused, only what is
+//! Both ends of a connection by which a daemon joins its launcher: lines that are not messages are refused, only what is
 //! signed configures, and nothing that comes by the network names a file or an interface.
 
 use daemon::DaemonConfig;

@@ -45,17 +45,17 @@ pub struct NicConfig {
     pub ack_timeout: Duration,
     /// Retransmissions without progress before the queue pair enters the error state, 0 to 7.
     pub retry_count: u8,
-    /// RNR NAKs without progress before the queue pair enters the error state, 0 to 7; 7 is no limit. Source:
+    /// RNR NAKs without progress before the queue pair enters the error state, 0 to 7; 7 means no limit. Source:
     /// IBTA Vol 1, 9.7.5.2.8.
     pub rnr_retry: u8,
     /// The wait that an RNR NAK asks for, rounded up to the next code of IBTA Vol 1, 9.7.5.2.8.
     pub rnr_timer: Duration,
-    /// Receive buffers that each queue pair posts; 0 is no limit (the receiver is always ready).
+    /// Receive buffers that each queue pair posts; 0 means no limit (the receiver is always ready).
     pub receive_depth: u32,
     /// The time that the application needs to post one receive buffer again.
     pub receive_refill: Duration,
     /// Messages that a queue pair takes before they are complete, from items that post whether or not the earlier ones
-    /// have left. `None`, for runs with an end, is no limit. Source: IBTA Vol 1, 10.8.2 (a work queue has a depth).
+    /// have left. `None`, for runs with an end, means no limit. Source: IBTA Vol 1, 10.8.2 (a work queue has a depth).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub send_queue_max: Option<u32>,
     /// The wire format of the packets: InfiniBand or RoCEv2.
@@ -109,7 +109,7 @@ proto::params! {
         rnr_retry: u8 = Whole(0, 7), Default("7"), "IBTA Vol 1, 9.7.5.2.8" => Not("receive_depth", "0");
         /// Wait that a responder without receive buffers asks of its peer.
         rnr_timer: Duration = Span, Default("10 us"), "IBTA Vol 1, 9.7.5.2.8" => Not("receive_depth", "0");
-        /// Receive buffers that a queue pair posts; 0 is no limit.
+        /// Receive buffers that a queue pair posts; 0 means no limit.
         receive_depth: u32 = Whole(0, 65_535), Default("0");
         /// Time until a receive buffer is posted again.
         receive_refill: Duration = Time, Default("0 mtu") => Not("receive_depth", "0");
@@ -199,7 +199,7 @@ pub struct TrafficConfig {
     pub start: Instant,
     /// No message is posted from this instant on. Posted messages of which no frame has left are withdrawn.
     pub stop: Instant,
-    /// The number of messages to post; 0 is no limit.
+    /// The number of messages to post; 0 means no limit.
     pub messages: u64,
 }
 

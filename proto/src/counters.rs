@@ -48,11 +48,11 @@ crate::named_counters! {
     #[derive(PartialOrd, Ord, Hash, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum DropReason: Scope {
-        /// The octets are no packet of the link's technology.
+        /// The octets are not a packet of the link's technology.
         Malformed = "malformed", EndToEnd;
         /// The version of the LRH is unknown (LVer).
         LinkVersion = "lver", EndToEnd;
-        /// The GRH is wrong: another version than 6, or a next header that is no BTH.
+        /// The GRH is wrong: another version than 6, or a next header that is not a BTH.
         GlobalHeader = "grh", EndToEnd;
         /// The version of the BTH is unknown (TVer).
         TransportVersion = "tver", EndToEnd;

@@ -341,7 +341,7 @@ fn position(table: &Table, groups: &[&'static [Key]], key: &str) -> Option<usize
     words().iter().position(|known| *known == word)
 }
 
-/// The value that a default stands for. Text that is no TOML value stands for itself.
+/// The value that a default stands for. Text that is not a TOML value stands for itself.
 pub fn parse_default(text: &str) -> Toml {
     text.parse().unwrap_or_else(|_| Toml::String(text.to_owned()))
 }

@@ -248,7 +248,7 @@ pub fn scale_decimal((digits, places): (u64, u32), scale: u64) -> Option<u64> {
     u64::try_from((value + divisor / 2) / divisor).ok()
 }
 
-/// Reads a quantity of one of `units`; `make` refuses zero if that is no such quantity.
+/// Reads a quantity of one of `units`; `make` refuses zero if that is not such a quantity.
 fn parse_with<T>(
     text: &str,
     what: &'static str,

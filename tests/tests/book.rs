@@ -60,7 +60,7 @@ fn commands(block: &[&str]) -> Vec<Step> {
                 line.push_str(text);
             }
             (None, Some(Step::Run { prints, .. })) => prints.push((*text).to_owned()),
-            _ => panic!("a block begins with {text:?}, which is no command"),
+            _ => panic!("a block begins with {text:?}, which is not a command"),
         }
     }
     steps

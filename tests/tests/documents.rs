@@ -98,7 +98,7 @@ fn resolved(folder: &Path, relative: &str) -> String {
     parts.join("/")
 }
 
-/// The lines of a document that are no code block.
+/// The lines of a document that are not a code block.
 fn without_blocks(text: &str) -> String {
     let mut inside = false;
     let kept = text.lines().filter(|line| {

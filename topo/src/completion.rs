@@ -96,7 +96,7 @@ pub fn keys() -> ArgValueCompleter {
     })
 }
 
-/// Calls `visit` with the path, kind and meaning of each key that is no table. Lists of tables are not entered: their
+/// Calls `visit` with the path, kind and meaning of each key that is not a table. Lists of tables are not entered: their
 /// elements have the names that a file gives them.
 fn walk(table: &KeyTable, path: &str, visit: &mut dyn FnMut(&str, &Kind, &str)) {
     for key in table.every_key() {

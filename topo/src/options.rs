@@ -97,7 +97,7 @@ pub(crate) type Seeds = RangeInclusive<u64>;
 /// Reads `1..10`.
 ///
 /// # Errors
-/// If `text` is no range.
+/// If `text` is not a range.
 pub(crate) fn seeds(text: &str) -> Result<Seeds, String> {
     let (first, last) = text.split_once("..").ok_or("write it as 1..10")?;
     let number =

@@ -245,7 +245,7 @@ mod tests {
         assert_eq!((merged.bytes, &merged.interfaces), (one.bytes, &one.interfaces));
         let read = |file: &Path| std::fs::read(file).expect("a file");
         assert_eq!(read(&merged.file), read(&one.file));
-        // A part that ends too early, at a record or in one, is no capture.
+        // A part that ends too early, at a record or in one, is not a capture.
         let whole = read(&files[0]);
         for length in 0..whole.len() {
             std::fs::write(&files[0], &whole[..length]).expect("a file");

@@ -126,7 +126,7 @@ pub fn next_line(from: &mut impl BufRead, octets_max: u64) -> io::Result<Option<
 /// Parses one line.
 ///
 /// # Errors
-/// If it is no message of this version.
+/// If it is not a message of this version.
 pub fn read_line<T: DeserializeOwned>(line: &str) -> Result<T, DaemonError> {
     let begin: String = line.chars().take(60).collect();
     serde_json::from_str(line).context(format!("cannot parse {begin:?}"))

@@ -114,7 +114,7 @@ mod tests {
         assert_eq!(fs::metadata(&file).expect("it is there").mode() & 0o777, 0o600);
         let text = fs::read_to_string(&file).expect("it is there");
         assert!(token.is(text.trim()));
-        assert!(!Token::new("").is(""), "an empty token is no secret");
+        assert!(!Token::new("").is(""), "an empty token is not a secret");
     }
 
     /// RFC 4231, test case 2, over the same octets.

@@ -20,7 +20,7 @@ pub(crate) const BELIEVED_AHEAD: Duration = Duration::from_us(10_000_000);
 /// Datagrams and records that were refused, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rejected {
-    /// Datagrams from an address that is no process of this run.
+    /// Datagrams from an address that is not a process of this run.
     pub foreign: u64,
     /// Records that do not begin with the magic.
     pub magic: u64,

@@ -168,7 +168,7 @@ fn remove_stale(path: &Path, address: &SockAddr) -> io::Result<()> {
     };
     let found = fs::symlink_metadata(path)?;
     if !found.file_type().is_socket() {
-        return refuse("exists and is no socket");
+        return refuse("exists and is not a socket");
     }
     if found.uid() != nix::unistd::geteuid().as_raw() {
         return refuse("is a socket of another user");
@@ -229,7 +229,7 @@ mod tests {
         fs::remove_file(&file).expect("the file is there");
         fs::write(&file, "kept").expect("a free path");
         let error = PeerSocket::open(&pair(folder.path()), false).expect_err("no socket");
-        assert!(error.to_string().contains("is no socket"), "{error}");
+        assert!(error.to_string().contains("is not a socket"), "{error}");
         assert_eq!(fs::read_to_string(&file).expect("the file is there"), "kept");
     }
 

@@ -168,7 +168,7 @@ impl Worker {
     fn impair(&mut self, impairing: ImpairmentChange) -> bool {
         let ImpairmentChange { device, port, change, spare } = impairing;
         let Some(line) = self.run.lines.outgoing(device, port) else { return false };
-        // The far end of an attached interface is no device: what it sends is cut here.
+        // The far end of an attached interface is not a device: what it sends is cut here.
         if line.to == Destination::Outside
             && matches!(change, ManualImpairment::Cut(_) | ManualImpairment::Mend)
         {

@@ -38,7 +38,7 @@ pub struct Patience {
     pub timeout: Duration,
     /// Retransmissions without progress.
     pub retries: u8,
-    /// Retries after RNR NAKs; 7 is no limit.
+    /// Retries after RNR NAKs; 7 means no limit.
     pub rnr_retries: u8,
 }
 

@@ -122,7 +122,7 @@ impl ConnectionTable {
     /// Sets the connection of `class` to `peer`.
     ///
     /// # Panics
-    /// If [`ConnectionTable::admits`] is false for `class` and `peer`, and `peer` is no group.
+    /// If [`ConnectionTable::admits`] is false for `class` and `peer`, and `peer` is not a group.
     pub fn set(&mut self, class: u8, peer: Lid, connection: Connection) {
         let is_possible = self.admits(class, peer) || peer.is_multicast();
         assert!(is_possible, "class {class} to LID {peer}: not a possible connection");

@@ -7,7 +7,7 @@
 //! | tag 4 | item 2 | flags 2 | number 4 | tag 4 | posted 8, in picoseconds | pattern …
 //! ```
 //!
-//! Tag and flags keep Wireshark from decoding the payload as another protocol: the tag is no EtherType, the
+//! Tag and flags keep Wireshark from decoding the payload as another protocol: the tag is not an EtherType, the
 //! second word is never the version number of RPC over RDMA, and the fourth word none of its message types.
 //! Otherwise Wireshark would reassemble long messages and report them as malformed.
 

@@ -5,7 +5,7 @@ use proto::units::{Duration, Instant};
 /// Receive buffers. Each message takes one; the application posts them again one at a time.
 #[derive(Clone, Debug)]
 pub struct ReceiveBuffers {
-    /// `None` is no limit.
+    /// `None` means no limit.
     posted: Option<u32>,
     to_post: u32,
     next_post: Instant,
@@ -13,7 +13,7 @@ pub struct ReceiveBuffers {
 }
 
 impl ReceiveBuffers {
-    /// `depth` posted buffers (0 is no limit). Posting one again takes `refill`.
+    /// `depth` posted buffers (0 means no limit). Posting one again takes `refill`.
     pub fn new(depth: u32, refill: Duration) -> ReceiveBuffers {
         let posted = (depth > 0).then_some(depth);
         ReceiveBuffers { posted, to_post: 0, next_post: Instant::ZERO, refill }

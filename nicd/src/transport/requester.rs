@@ -25,7 +25,7 @@ use std::collections::VecDeque;
 pub struct RetryLimits {
     /// Retransmissions after a timeout or a PSN sequence error, without progress in between.
     pub retry_count: u8,
-    /// Retries after RNR NAKs; [`RetryLimits::FOR_EVER`] is no limit.
+    /// Retries after RNR NAKs; [`RetryLimits::FOR_EVER`] means no limit.
     pub rnr_retry: u8,
 }
 

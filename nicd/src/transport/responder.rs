@@ -26,7 +26,7 @@ pub struct ResponderConfig {
     pub mtu: u32,
     /// Requests per acknowledgement, at least 1.
     pub ack_every: u32,
-    /// Receive buffers posted; 0 is no limit.
+    /// Receive buffers posted; 0 means no limit.
     pub receive_depth: u32,
     /// The time to post one receive buffer again.
     pub receive_refill: Duration,

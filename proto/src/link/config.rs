@@ -114,7 +114,7 @@ pub struct ArbitrationConfig {
     /// Low-priority table.
     pub low: Vec<(u8, u8)>,
     /// Octets the high table may send before the low one gets a chance, in 4096-octet units;
-    /// 0 is one packet, 255 is no limit.
+    /// 0 is one packet, 255 means no limit.
     pub high_limit: u8,
 }
 
@@ -166,7 +166,7 @@ pub struct PauseConfig {
     pub scheduling: EtsConfig,
     /// Octets of line time that each frame takes beyond DA to FCS: preamble and gap, where they count.
     pub overhead: Bytes,
-    /// Wire size of a full data frame, DA to FCS, if it is no RoCEv2 packet with one MTU of payload.
+    /// Wire size of a full data frame, DA to FCS, if it is not a RoCEv2 packet with one MTU of payload.
     #[serde(default)]
     pub full_frame: Option<Bytes>,
     /// The rate whose bit times quanta count, if it is not the one at which the port sends.

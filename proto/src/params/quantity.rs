@@ -20,7 +20,7 @@ impl Scale {
 /// `"12.5 us"`, `"31 mtu"` or `"31 tau"`.
 ///
 /// # Errors
-/// If the text is no time, or one past 213 days.
+/// If the text is not a time, or one past 213 days.
 pub fn time(text: &str, scale: &Scale) -> Result<Duration, Complaint> {
     if let Some(ps) = in_frames(text, "time", &["mtu", "tau"], scale.tau.as_ps())? {
         return Ok(Duration::from_ps(ps));
@@ -32,7 +32,7 @@ pub fn time(text: &str, scale: &Scale) -> Result<Duration, Complaint> {
 /// `"300 KB"` or `"36 mtu"`.
 ///
 /// # Errors
-/// If the text is no size.
+/// If the text is not a size.
 pub fn size(text: &str, scale: &Scale) -> Result<Bytes, Complaint> {
     if let Some(octets) = in_frames(text, "size", &["mtu"], scale.frame.get())? {
         return Ok(Bytes::new(octets));
@@ -43,7 +43,7 @@ pub fn size(text: &str, scale: &Scale) -> Result<Bytes, Complaint> {
 /// `"2048 B"`: a number of octets that a frame's size cannot define.
 ///
 /// # Errors
-/// If the text is no size, or one in frames.
+/// If the text is not a size, or one in frames.
 pub fn octets(text: &str) -> Result<Bytes, Complaint> {
     text.parse().map_err(|_| wrong_unit(text, "size", "B, KB, MB, GB, KiB, MiB"))
 }
@@ -51,7 +51,7 @@ pub fn octets(text: &str) -> Result<Bytes, Complaint> {
 /// `"8 Gbps"`.
 ///
 /// # Errors
-/// If the text is no rate, or zero.
+/// If the text is not a rate, or zero.
 pub fn rate(text: &str) -> Result<BitRate, Complaint> {
     text.parse().map_err(|_| match split_quantity(text, "rate") {
         Ok(((0, _), _)) => {
@@ -83,7 +83,9 @@ fn wrong_unit(text: &str, what: &'static str, units: &str) -> Complaint {
         Ok((_, unit)) if unit.is_empty() => {
             Complaint::new(message, format!("a number needs its unit: {units}"))
         }
-        Ok((_, unit)) => Complaint::new(message, format!("{unit:?} is no unit of {what}: {units}")),
+        Ok((_, unit)) => {
+            Complaint::new(message, format!("{unit:?} is not a unit of {what}: {units}"))
+        }
         Err(error) => Complaint::new(message, error.reason),
     }
 }
@@ -105,7 +107,7 @@ mod tests {
 
     #[test]
     fn a_wrong_unit_names_the_right_ones() {
-        let complaint = time("8 Gbps", &SCALE).expect_err("a rate is no time");
+        let complaint = time("8 Gbps", &SCALE).expect_err("a rate is not a time");
         assert_eq!(complaint.message, "\"8 Gbps\" is not a time");
         assert!(complaint.hint.contains("us"), "{}", complaint.hint);
         assert!(rate("0 Gbps").expect_err("zero").message.contains("zero"));

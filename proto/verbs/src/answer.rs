@@ -111,7 +111,7 @@ impl Refusal {
 
     /// `unknown`: there is no such object, or it is of another kind.
     pub fn unknown(what: &str, handle: Handle) -> Refusal {
-        Refusal::new("unknown", format!("object {handle} is no {what}"))
+        Refusal::new("unknown", format!("object {handle} is not a {what}"))
     }
 
     /// `limit`: the agent does not have as much.

@@ -19,7 +19,7 @@ pub struct NumberedCall {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NumberedAnswer {
-    /// The number of the call; 0 for a line that is no call.
+    /// The number of the call; 0 for a line that is not a call.
     pub id: u64,
     /// What the call gave.
     #[serde(flatten)]

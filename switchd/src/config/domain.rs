@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 proto::words! {
     /// How a port defends one priority of the domain.
     pub enum Defence {
-        /// The priority is no congestion notification priority here: its congestion points send no message,
+        /// The priority is not a congestion notification priority here: its congestion points send no message,
         /// and tags stay as they are.
         Disabled = "disabled",
         /// The neighbour is outside the domain: frames from it on this priority take the alternate priority,

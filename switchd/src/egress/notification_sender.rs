@@ -62,7 +62,7 @@ impl NotificationSender {
         })
     }
 
-    /// The message to the source of a sampled frame that waits for `lane`. `None` if the frame is no data,
+    /// The message to the source of a sampled frame that waits for `lane`. `None` if the frame is not data,
     /// if the domain disables the priority, or if the source address is a group.
     pub fn message(
         &self,

@@ -10,7 +10,7 @@
 //! A lossy priority may fill a pool up to the mark, and lossless priorities fill it up to the mark and beyond. So that
 //! feedback of a lossy priority (CNPs, messages of BCN and QCN, acknowledgements) is not lost by the congestion that it
 //! reports, each input has a reserve for each lossy priority, beside the pools: a frame that finds no room below the
-//! mark is admitted while its input holds no more than the reserve of its priority. The reserve is no part of `buffer`,
+//! mark is admitted while its input holds no more than the reserve of its priority. The reserve is not part of `buffer`,
 //! moves no mark and takes no headroom. A lossy priority that holds more than its reserve loses frames at the mark.
 //!
 //! Source: the Zurich benchmark, partitioned switch and shared switch. It has one priority and no reserve; the reserve

@@ -139,11 +139,11 @@ impl Stage {
     /// The configuration of the switch on stage.
     ///
     /// # Errors
-    /// If it is no switch.
+    /// If it is not a switch.
     pub fn switch_config(&self) -> Result<SwitchConfig> {
         let mut switches = self.lab().switches.into_iter();
         let found = switches.find(|switch| switch.name == self.device);
-        Ok(found.ok_or_else(|| format!("{} is no switch", self.device))?)
+        Ok(found.ok_or_else(|| format!("{} is not a switch", self.device))?)
     }
 
     /// The number of the device's node.

@@ -48,7 +48,7 @@ impl Selection {
     /// The chosen cases with the chosen of their levels, in the order of the register.
     ///
     /// # Errors
-    /// If a name is no group and no id: the name.
+    /// If a name is not a group and no id: the name.
     pub fn runs(&self) -> Result<Vec<(&'static Case, Level)>, String> {
         let is_named = |name: &str, wanted: &str| name.eq_ignore_ascii_case(wanted);
         let known = |wanted: &&String| {

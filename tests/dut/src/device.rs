@@ -110,7 +110,7 @@ impl Device {
         match (address.strip_prefix("node:"), address.strip_prefix("unix:"), &self.holder) {
             (Some(node), _, Holder::Lab { record, .. }) => Agent::of_node((**record).clone(), node),
             (_, Some(path), _) => Agent::at(Path::new(path)),
-            _ => Err(format!("{address:?} is no agent: node:NAME with a lab, or unix:PATH")),
+            _ => Err(format!("{address:?} is not an agent: node:NAME with a lab, or unix:PATH")),
         }
     }
 
@@ -180,8 +180,9 @@ fn open_interface(name: &str) -> Result<Socket, String> {
 }
 
 fn open_pair(text: &str) -> Result<Socket, String> {
-    let (local, remote) =
-        text.split_once('=').ok_or_else(|| format!("{text:?} is no pair LOCAL=REMOTE of paths"))?;
+    let (local, remote) = text
+        .split_once('=')
+        .ok_or_else(|| format!("{text:?} is not a pair LOCAL=REMOTE of paths"))?;
     peer(PathBuf::from(local), PathBuf::from(remote))
 }
 

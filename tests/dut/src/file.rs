@@ -287,7 +287,7 @@ impl DutFile {
 
 fn ipv4(text: &str) -> Result<Ipv4Addr, Complaint> {
     let parsed = text.parse::<Ipv4Addr>();
-    parsed.map_err(|_| Complaint::new(format!("{text:?} is no IPv4 address"), "198.18.0.1"))
+    parsed.map_err(|_| Complaint::new(format!("{text:?} is not an IPv4 address"), "198.18.0.1"))
 }
 
 /// Hooks of a case are undone with it, those of the start only on this host.
@@ -334,7 +334,7 @@ fn check_device(fields: &Fields<'_>, kind: DutKind, device: &Device) {
         fields.error("file", "a lab needs a scenario", "a file beside this one");
     }
     if (kind, device.reach) == (DutKind::Nic, Reach::Bridge) {
-        fields.error("reach", "a bridge is no NIC", "lab, vm, interfaces or sockets");
+        fields.error("reach", "a bridge is not a NIC", "lab, vm, interfaces or sockets");
     }
 }
 

@@ -74,7 +74,7 @@ pub fn script(id: &str) -> Option<Script> {
 /// The cases for devices of `kind` that `names` choose, groups or ids; all without a name.
 ///
 /// # Errors
-/// The first name that is no group and no case for this kind.
+/// The first name that is not a group and no case for this kind.
 pub fn choose(kind: DutKind, names: &[String]) -> Result<Vec<&'static Case>, String> {
     let groups = || GROUPS.iter().filter(|group| group.kind == kind);
     let is = |name: &str, wanted: &str| name.eq_ignore_ascii_case(wanted);

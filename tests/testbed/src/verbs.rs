@@ -139,7 +139,7 @@ impl End {
     /// Takes completions until there are `wanted`, or none have come in `polls` polls of 100 ms.
     ///
     /// # Errors
-    /// If the agent refuses, or a completion is no success.
+    /// If the agent refuses, or a completion is not a success.
     pub fn poll(&mut self, cq: Handle, wanted: u32, polls: u32) -> Outcome<Vec<Run>> {
         let (mut all, mut count, mut empty) = (Vec::new(), 0, 0);
         while count < wanted && empty < polls {

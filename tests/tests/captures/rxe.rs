@@ -64,7 +64,7 @@ const FILES: [Expected; 13] = [
         frames: 900,
         unstated: LOST,
         stated: LOST,
-        why: "losses before the port are no fault; five repetitions follow NAKs, and one follows a time-out, 69 ms after \
+        why: "losses before the port are not a fault; five repetitions follow NAKs, and one follows a time-out, 69 ms after \
               the last progress",
     },
 ];

@@ -123,7 +123,7 @@ impl Target {
     }
 }
 
-/// Octets that are no request, or one with a fault.
+/// Octets that are not a request, or one with a fault.
 fn malformed(whole: &[u8], random: &mut Random) -> Vec<u8> {
     let mut octets = whole.to_vec();
     let length = octets.len() as u64;

@@ -109,7 +109,7 @@ impl Ground {
         let sockets = TABLES.iter().flat_map(|(name, column)| {
             let rows = read(name);
             let rows = rows.lines().skip(1).map(|row| row.split_whitespace().collect::<Vec<_>>());
-            // A connection that waits for late segments is no socket of a process.
+            // A connection that waits for late segments is not a socket of a process.
             let open = rows.filter(|row| !(name.starts_with("tcp") && row.get(3) == Some(&"06")));
             open.map(|row| format!("{name} {}", row.get(*column).unwrap_or(&"unnamed")))
                 .collect::<Vec<_>>()

@@ -168,7 +168,7 @@ fn a_path_that_is_too_long_or_not_ours_is_refused() {
     let path = place.folder.path().join("kept");
     fs::write(&path, "kept").expect("a file");
     let said = up(&format!("local='unix:{}',remote='unix:/b'", path.display()));
-    assert!(said.contains("is no socket"), "{said}");
+    assert!(said.contains("is not a socket"), "{said}");
     assert_eq!(fs::read_to_string(&path).expect("the file is there"), "kept");
     let said = up("local='udp:10.0.0.1:5000',remote='udp:127.0.0.1:5001'");
     assert!(said.contains("loopback"), "{said}");

@@ -76,7 +76,16 @@ fn stretch(table: &mut Table, keys: &KeyTable, words: &mut Vec<(String, String)>
 /// The listed scenario with the names of NICs exchanged among each other, and those of switches. The order of the file
 /// stays, and so do addresses.
 pub fn renamed(table: &Table) -> Option<Table> {
-    let nodes = table.get("fabric")?.get("nodes")?.as_array()?;
+    let fabric = table.get("fabric")?;
+    let count = |key: &str| fabric.get(key).and_then(Value::as_array).map_or(0, Vec::len);
+    let word = |key: &str| fabric.get(key).and_then(Value::as_str);
+    let default = if word("technology") == Some("ethernet") { "ecmp" } else { "d-mod-k" };
+    let is_hashed = matches!(word("routing").unwrap_or(default), "ecmp" | "random");
+    // Its hash is seeded by the switch's name, where a fabric has more than one way.
+    if is_hashed && count("links") >= count("nodes") {
+        return None;
+    }
+    let nodes = fabric.get("nodes")?.as_array()?;
     let mut new = BTreeMap::new();
     for kind in ["nic", "switch"] {
         let of_kind =

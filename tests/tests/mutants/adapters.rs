@@ -1,4 +1,4 @@
-//! Faults of NICs that are no change of our own NIC, made by a relay before soft-RoCE. Names are those of `faults.toml`.
+//! Faults of NICs that are not a change of our own NIC, made by a relay before soft-RoCE. Names are those of `faults.toml`.
 //!
 //! soft-RoCE sends no notifications. The relay sends them in its place, one a millisecond, so that their faults can be made.
 

@@ -62,7 +62,7 @@ impl Pen {
     }
 }
 
-/// A line through points; a point whose y is no number is a gap.
+/// A line through points; a point whose y is not a number is a gap.
 pub fn line(points: impl IntoIterator<Item = (f64, f64)>, precision: Precision) -> String {
     let mut pen = Pen::new(precision);
     for (x, y) in points {

@@ -32,7 +32,7 @@ fn points(row: &[f64], wide: usize) -> impl Iterator<Item = u8> {
 }
 
 fn grey(share: f64) -> u8 {
-    // What is no number becomes nothing in this conversion.
+    // What is not a number becomes nothing in this conversion.
     (share.clamp(0.0, 1.0) * f64::from(WHITE)).round() as u8
 }
 

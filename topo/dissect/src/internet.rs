@@ -56,7 +56,7 @@ impl Version {
         self.number == 4
     }
 
-    /// Length of the header at the front of `octets`, options included; `None` if it is no such header or not whole.
+    /// Length of the header at the front of `octets`, options included; `None` if it is not such a header or not whole.
     fn header_len(&self, octets: &[u8]) -> Option<usize> {
         let said = if self.is_ipv4() { usize::from(octets.first()? & 0xf) * 4 } else { 40 };
         (said >= self.layer.octets && said <= octets.len()).then_some(said)
@@ -101,7 +101,7 @@ impl Body for Version {
             let reason = format_args!("its ihl says {said} octets, {} are left", packet.len());
             sink.error(layer.title, part.start, reason, packet);
             if part.is_whole() || said < layer.octets {
-                wrong!(sink, "ipv4.ihl says {said} octets, that is no such header");
+                wrong!(sink, "ipv4.ihl says {said} octets, that is not such a header");
             }
             return true;
         };

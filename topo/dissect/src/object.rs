@@ -57,7 +57,7 @@ impl Object {
             }),
             other => Err(Fault {
                 path: path.to_owned(),
-                reason: format!("{} is no object", shown(&other)),
+                reason: format!("{} is not an object", shown(&other)),
                 hint: "as `pausebed decode --json` writes it".to_owned(),
             }),
         }
@@ -117,7 +117,7 @@ impl Object {
     pub fn list(&mut self, key: &'static str) -> Result<Option<Vec<Object>>, Fault> {
         let path = self.path_of(key);
         let list = |value: &Value| value.as_array().cloned();
-        let entries = self.taken(key, "is no list", "a list of objects", list)?;
+        let entries = self.taken(key, "is not a list", "a list of objects", list)?;
         let entry = |(at, entry)| Object::new(&format!("{path}[{at}]"), entry);
         entries.map(|entries| entries.into_iter().enumerate().map(entry).collect()).transpose()
     }
@@ -128,7 +128,7 @@ impl Object {
     /// If the member is something else.
     pub fn hex(&mut self, key: &'static str) -> Result<Option<Vec<u8>>, Fault> {
         let hint = "two hexadecimal digits an octet, as in \"00ff\"";
-        self.taken(key, "is no hex", hint, |value| parse_hex(value.as_str()?))
+        self.taken(key, "is not hex", hint, |value| parse_hex(value.as_str()?))
     }
 
     /// Takes a number of at most `max`.
@@ -146,7 +146,7 @@ impl Object {
     /// # Errors
     /// If the member is something else.
     pub fn text(&mut self, key: &'static str) -> Result<Option<String>, Fault> {
-        self.taken(key, "is no text", "a string", |value| value.as_str().map(str::to_owned))
+        self.taken(key, "is not text", "a string", |value| value.as_str().map(str::to_owned))
     }
 
     /// Takes one of the words of `T`.
@@ -182,7 +182,7 @@ impl Object {
     /// Appends the octets that could not be read and the payload; returns how many octets both have.
     ///
     /// # Errors
-    /// If the payload is no hex.
+    /// If the payload is not hex.
     pub fn append_rest(&mut self, out: &mut Vec<u8>) -> Result<usize, Fault> {
         let begin = out.len();
         self.append_unread(out);
@@ -228,7 +228,7 @@ impl Object {
         out.extend(octets.ok_or_else(|| {
             let digits = 2 * length;
             let hint = format!("\"0x\" and {digits} digits, octets as on the wire; or \"auto\"");
-            self.fault(key, format!("{given} is no such CRC"), hint)
+            self.fault(key, format!("{given} is not such a CRC"), hint)
         })?);
         Ok(())
     }

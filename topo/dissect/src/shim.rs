@@ -57,7 +57,7 @@ impl Body for Records {
         sink.error("shim", at, reason, rest.octets());
         // A shim that the capture cut is not defective.
         if part.is_whole() || left >= SHIM.octets {
-            wrong!(sink, "{left} octets at {at} are no shim of version {VERSION}");
+            wrong!(sink, "{left} octets at {at} are not a shim of version {VERSION}");
         }
         true
     }

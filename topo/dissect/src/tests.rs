@@ -463,10 +463,10 @@ fn faults_name_the_key_and_what_would_be_right() {
     let check = fault(&format!(
         "{{{ack}, \"aeth\": {{\"syndrome\": 31, \"msn\": 0}}, \"vcrc\": {{\"value\": \"0x12\"}}}}"
     ));
-    assert!(check.starts_with("vcrc: \"0x12\" is no such CRC (\"0x\" and 4 digits"), "{check}");
+    assert!(check.starts_with("vcrc: \"0x12\" is not such a CRC (\"0x\" and 4 digits"), "{check}");
     assert!(fault("{").contains("column"), "{}", fault("{"));
     assert!(fault("{}").contains("\"lrh\" begins a packet"), "{}", fault("{}"));
-    assert!(fault("[1]").contains("is no object"));
+    assert!(fault("[1]").contains("is not an object"));
 }
 
 #[test]

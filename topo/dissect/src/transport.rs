@@ -50,7 +50,7 @@ fn judge_payload(sink: &mut dyn Sink, opcode: Opcode, octets: [usize; 3], mtu: u
     }
     if !present.is_multiple_of(4) {
         let odd = present % 4;
-        wrong!(sink, "payload and pad are no whole words: {odd} octets too many");
+        wrong!(sink, "payload and pad are not whole words: {odd} octets too many");
     }
     if payload > mtu {
         wrong!(sink, "{payload} octets of payload are beyond the MTU, {mtu}");

@@ -169,7 +169,7 @@ pub(crate) fn key<'a>(parts: impl Iterator<Item = &'a str>) -> String {
 fn link_of(release: &str) -> Result<String, HostError> {
     let plain = |octet: u8| octet.is_ascii_alphanumeric() || b".+-~".contains(&octet);
     if release.is_empty() || release.starts_with('.') || !release.bytes().all(plain) {
-        return Err(HostError::Invalid(format!("{release:?} is no release of a kernel")));
+        return Err(HostError::Invalid(format!("{release:?} is not a release of a kernel")));
     }
     Ok(format!("kernel-{}", release.trim_end_matches("-amd64")))
 }

@@ -127,7 +127,8 @@ pub(crate) fn check_name(name: &str) -> Result<(), HostError> {
     if good && (1..=NAME_MAX).contains(&name.len()) {
         return Ok(());
     }
-    let text =
-        format!("{name:?} is no name of a host: letters, digits, `-` and `_`, at most {NAME_MAX}");
+    let text = format!(
+        "{name:?} is not a name of a host: letters, digits, `-` and `_`, at most {NAME_MAX}"
+    );
     Err(HostError::Invalid(text))
 }

@@ -1,7 +1,7 @@
 //! Text from hosts, which is not trusted: control characters could change a terminal.
 
 /// The text of `octets` with control characters other than ends of lines and tabs as `\u{1b}`. A carriage return
-/// before the end of a line is left out, since consoles send it; octets that are no UTF-8 become U+FFFD.
+/// before the end of a line is left out, since consoles send it; octets that are not UTF-8 become U+FFFD.
 pub fn escaped(octets: &[u8]) -> String {
     let text = String::from_utf8_lossy(octets).replace("\r\n", "\n");
     let mut shown = String::with_capacity(text.len());

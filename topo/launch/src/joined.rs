@@ -172,7 +172,7 @@ fn report_refusal(refused: &mut u64, from: SocketAddr, reason: &str) {
 /// Lets a client prove that it has the token.
 ///
 /// # Errors
-/// Why it is no daemon of this lab.
+/// Why it is not a daemon of this lab.
 async fn authenticate(
     stream: TcpStream,
     from: SocketAddr,

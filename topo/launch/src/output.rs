@@ -147,7 +147,7 @@ pub fn shown(text: &str, width: Option<usize>) -> Cow<'_, str> {
     }
 }
 
-/// Prints to `stream`. A closed pipe is no error.
+/// Prints to `stream`. A closed pipe is not an error.
 ///
 /// # Panics
 /// On any other error, because a full disk must not look like success.
@@ -163,13 +163,13 @@ pub fn try_print_to(mut stream: impl Write, text: Arguments<'_>) {
     let _ = stream.write_fmt(text);
 }
 
-/// Prints to standard output; a reader that has closed the pipe is no error.
+/// Prints to standard output; a reader that has closed the pipe is not an error.
 #[macro_export]
 macro_rules! print {
     ($($text:tt)*) => { $crate::output::print_to(std::io::stdout(), format_args!($($text)*)) };
 }
 
-/// Prints a line to standard output; a reader that has closed the pipe is no error.
+/// Prints a line to standard output; a reader that has closed the pipe is not an error.
 #[macro_export]
 macro_rules! println {
     () => { print!("\n") };

@@ -16,7 +16,7 @@ use tokio::sync::mpsc::UnboundedSender;
 pub(crate) enum DaemonEvent {
     /// A message.
     Message(ToLauncher),
-    /// A line that is no message.
+    /// A line that is not a message.
     Malformed(String),
     /// The pipe has ended.
     Ended,

@@ -429,8 +429,8 @@ fn points_that_fit_nothing_are_refused_with_their_line() {
             "line 2: there is no run in panel received \"ib-cca\"; there are: none",
         ),
         ("received,none,h9,1,1", "line 2: there is no series \"h9\"; there are: h2, h3"),
-        ("received,none,h3,NaN,1", "line 2: t_tau \"NaN\" is no number"),
-        ("received,none,h3,1,", "line 2: value \"\" is no number"),
+        ("received,none,h3,NaN,1", "line 2: t_tau \"NaN\" is not a number"),
+        ("received,none,h3,1,", "line 2: value \"\" is not a number"),
         ("received,none,h3,3001,1", "line 2: t_tau 3001 is outside"),
         ("received,none,h3,1,1.2", "line 2: value 1.2 is beyond"),
         ("received,none,h3,1,1\nreceived", "line: 3"),
@@ -600,7 +600,7 @@ fn what_is_missing_or_broken_is_named() {
         "{error}"
     );
     change(folder.path(), "ports.csv", ",h9:1,0,", ",h3:1,0,x");
-    let error = page(folder.path(), None).expect_err("x is no number").to_string();
+    let error = page(folder.path(), None).expect_err("x is not a number").to_string();
     assert!(error.contains("invalid digit found in string"), "{error}");
 }
 

@@ -93,7 +93,7 @@ pub fn evaluate(measure: &Measure, run: &RunData<'_>) -> Result<Value, String> {
         Quantity::OverIdeal => replays::over_ideal(measure, run),
         Quantity::Spikes => spikes::count(measure, run),
         Quantity::SpikeInterval => spikes::interval(measure, run),
-        Quantity::Order(_) => Err("it is no number".to_owned()),
+        Quantity::Order(_) => Err("it is not a number".to_owned()),
         Quantity::Output => output(measure, run),
         Quantity::Throughput | Quantity::Queue | Quantity::Count(_) => over_ports(measure, run),
         Quantity::Latency => latency(measure, run),

@@ -248,8 +248,8 @@ fn mtu(fields: &Fields<'_>, technology: Technology) -> Option<Bytes> {
         return Some(mtu);
     }
     let message = match technology {
-        Technology::Infiniband => format!("{} B is no InfiniBand MTU", mtu.get()),
-        Technology::Ethernet => format!("{} B is no MTU of RoCE: its payload", mtu.get()),
+        Technology::Infiniband => format!("{} B is not an InfiniBand MTU", mtu.get()),
+        Technology::Ethernet => format!("{} B is not an MTU of RoCE: its payload", mtu.get()),
     };
     fields.refuse("mtu", message, "\"256 B\", \"512 B\", \"1024 B\", \"2048 B\" or \"4096 B\"")
 }

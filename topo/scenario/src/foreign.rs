@@ -82,7 +82,7 @@ fn number(text: &str, fabric: &FabricSettings) -> Result<Lid, Complaint> {
         _ => None,
     };
     let number = number.filter(|number| number.is_unicast());
-    let outside = || Complaint::new(format!("{text:?} is no address in {prefix}"), hint);
+    let outside = || Complaint::new(format!("{text:?} is not an address in {prefix}"), hint);
     let number = number.ok_or_else(outside)?;
     let nodes = &fabric.topology.nodes[..fabric.topology.adapters()];
     let owner = nodes.iter().find(|node| node.lid == number).map(|node| node.name.as_str());
@@ -145,8 +145,8 @@ mod tests {
     #[test]
     fn wrong_addresses_and_receivers_are_refused() {
         let refused = |keys: &str| scenario(keys).expect_err("it is refused");
-        assert!(refused(&foreign("10.0.0.1")).contains("no address in 198.18.0.0/16"));
-        assert!(refused(&foreign("2001:db8::200")).contains("no address in"));
+        assert!(refused(&foreign("10.0.0.1")).contains("not an address in 198.18.0.0/16"));
+        assert!(refused(&foreign("2001:db8::200")).contains("not an address in"));
         assert!(refused(&foreign("198.18.0.1")).contains("is the address of h1"));
         let host = foreign("198.18.0.200");
         let mixed = format!("{host}{}", traffic("to = [\"v1\", \"h1\"]"));

@@ -164,10 +164,10 @@ fn address(text: &str, fabric: &FabricSettings) -> Result<Vec<(IpAddr, u8)>, Com
         (1..=bits).contains(&prefix).then_some((address, prefix))
     });
     let hint = "such as \"198.18.0.1/16\" or \"2001:db8::1/64\"";
-    let no_address = || Complaint::new(format!("{text:?} is no address with a prefix"), hint);
+    let no_address = || Complaint::new(format!("{text:?} is not an address with a prefix"), hint);
     let (address, prefix) = parsed.ok_or_else(no_address)?;
     if !is_usable(address, prefix) {
-        let message = format!("{address} is no address that an interface can have");
+        let message = format!("{address} is not an address that an interface can have");
         return Err(Complaint::new(message, hint));
     }
     if let Some(host) = fabric.hosts.iter().find(|host| host.has(address)) {
@@ -220,12 +220,12 @@ fn mac(written: &Written, fabric: &FabricSettings) -> Result<MacAddress, Complai
     let mac = match &written.mac {
         None => made_from(&written.name),
         Some(text) => {
-            let wrong = |_| Complaint::new(format!("{text:?} is no MAC address"), hint);
+            let wrong = |_| Complaint::new(format!("{text:?} is not a MAC address"), hint);
             text.parse::<MacAddress>().map_err(wrong)?
         }
     };
     if mac.number() == 0 || mac.number() >> 40 & 1 == 1 {
-        let message = format!("{mac} is no address that an interface can have");
+        let message = format!("{mac} is not an address that an interface can have");
         return Err(Complaint::new(message, hint));
     }
     if let Some(host) = fabric.hosts.iter().find(|host| host.mac == mac) {

@@ -197,7 +197,7 @@ fn address(text: &str) -> Result<Address, Complaint> {
     let udp = udp.filter(|udp| udp.ip().is_loopback() && udp.port() > 0);
     let hint = "unix:/PATH, or udp:127.0.0.1:5000";
     udp.map(Address::Udp)
-        .ok_or_else(|| Complaint::new(format!("{text:?} is no address on loopback"), hint))
+        .ok_or_else(|| Complaint::new(format!("{text:?} is not an address on loopback"), hint))
 }
 
 /// The port as written; `pause` and `priorities` are those of the default link.
@@ -230,7 +230,7 @@ fn free_port(text: &str, fabric: &FabricSettings) -> Result<End, Complaint> {
     let at = parse_end(text, &fabric.topology)?;
     let node = &fabric.topology.nodes[at.node];
     if node.kind != NodeKind::Switch {
-        let message = format!("{text} is no port of a switch");
+        let message = format!("{text} is not a port of a switch");
         return Err(Complaint::new(message, "only those are free"));
     }
     if fabric.topology.cable_at(at).is_some() || fabric.attached_at(at).is_some() {

@@ -248,7 +248,7 @@ fn exception(text: &str, scale: &Scale) -> Result<Vec<(Instant, Instant)>, Compl
     let parts = text.split_once('±').or_else(|| text.split_once("+-"));
     let part = parts.and_then(|(middle, reach)| Some((time(middle)?, time(reach)?)));
     let (middle, reach) = part.ok_or_else(|| {
-        let message = format!("{text:?} is no part of a window");
+        let message = format!("{text:?} is not part of a window");
         Complaint::new(message, "for example \"250 ms ± 20 ms\"")
     })?;
     Ok(vec![(Instant::ZERO + (middle - reach), Instant::ZERO + (middle + reach))])

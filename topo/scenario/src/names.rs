@@ -120,7 +120,7 @@ pub fn directed(topology: &Topology, text: &str) -> Result<Vec<(End, Direction)>
 /// If it names none.
 pub fn flows(topology: &Topology, text: &str) -> Result<Vec<(usize, usize)>, Complaint> {
     let Some((from, to)) = text.split_once('>') else {
-        let message = format!("{text:?} is no flow");
+        let message = format!("{text:?} is not a flow");
         return Err(Complaint::new(message, "a flow is written from>to, for example \"h*>h31\""));
     };
     let to = adapters(topology, to.trim())?;
@@ -130,7 +130,7 @@ pub fn flows(topology: &Topology, text: &str) -> Result<Vec<(usize, usize)>, Com
         .filter(|(from, to)| from != to)
         .collect();
     if pairs.is_empty() {
-        return Err(Complaint::new(format!("{text:?} is no flow"), "no node sends to itself"));
+        return Err(Complaint::new(format!("{text:?} is not a flow"), "no node sends to itself"));
     }
     Ok(pairs)
 }

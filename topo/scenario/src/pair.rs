@@ -3,7 +3,7 @@
 use crate::keyfile::fields::Fields;
 use proto::units::Instant;
 
-/// The window that the value of `key` gives, if there is one; a fault if it is no window that ends by
+/// The window that the value of `key` gives, if there is one; a fault if it is not a window that ends by
 /// `end`. `example` is one that would do.
 pub fn pair(
     fields: &Fields<'_>,

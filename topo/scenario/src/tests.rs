@@ -142,7 +142,7 @@ fn a_wrong_override_is_told_like_a_wrong_line() {
 --set fabric.switch.bufer=1 MB: fabric.switch.bufer: unknown key \"bufer\"
     hint: did you mean \"buffer\"?
 --set run.duration=8 Gbps: run.duration: \"8 Gbps\" is not a time
-    hint: \"Gbps\" is no unit of time: s, ms, us, ns, ps, mtu (one frame time), tau
+    hint: \"Gbps\" is not a unit of time: s, ms, us, ns, ps, mtu (one frame time), tau
 --set run.seed: run.seed: no equals sign
     hint: --set run.seed=8
 --set traffic.cool.load=0.5: traffic.cool.load: \"traffic\" has no element \"cool\"

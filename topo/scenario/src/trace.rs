@@ -106,11 +106,11 @@ fn read<'a>(
         return Err(Complaint::new(format!("{} words", words.len()), form));
     };
     let rank = |word: &str| {
-        word.parse::<u32>().map_err(|_| Complaint::new(format!("{word:?} is no rank"), form))
+        word.parse::<u32>().map_err(|_| Complaint::new(format!("{word:?} is not a rank"), form))
     };
     let (from, to) = (rank(from)?, rank(to)?);
     let octets = size.parse().ok().filter(|octets| *octets > 0);
-    let none = || Complaint::new(format!("{size:?} is no number of octets"), form);
+    let none = || Complaint::new(format!("{size:?} is not a number of octets"), form);
     let size = Bytes::new(octets.ok_or_else(none)?);
     if from == to {
         return Err(Complaint::new(format!("rank {from} sends to itself"), form));
@@ -134,7 +134,7 @@ fn read<'a>(
                 after.push(place);
             }
         } else {
-            let message = format!("{part:?} is no time to begin");
+            let message = format!("{part:?} is not a time to begin");
             return Err(Complaint::new(message, "at=0us, after=m1"));
         }
     }
@@ -176,8 +176,8 @@ mod tests {
     fn what_cannot_be_replayed_is_refused_with_its_line() {
         assert_eq!(fault("a at=0us 0 1"), "line 1: 4 words");
         assert_eq!(fault("\na at=0us 0 0 5"), "line 2: rank 0 sends to itself");
-        assert_eq!(fault("a at=0us 0 1 0"), "line 1: \"0\" is no number of octets");
-        assert_eq!(fault("a soon 0 1 5"), "line 1: \"soon\" is no time to begin");
+        assert_eq!(fault("a at=0us 0 1 0"), "line 1: \"0\" is not a number of octets");
+        assert_eq!(fault("a soon 0 1 5"), "line 1: \"soon\" is not a time to begin");
         assert_eq!(fault("a after=b 0 1 5"), "line 1: no message \"b\" stands before this one");
         assert_eq!(fault("a at=0us 0 1 5\na at=0us 0 1 5"), "line 2: a second message \"a\"");
         let stranger = fault("a at=0us 0 1 5\nb after=a 2 1 5");

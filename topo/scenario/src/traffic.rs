@@ -61,7 +61,7 @@ pub struct Traffic {
     pub start: Instant,
     /// From here on none is.
     pub stop: Instant,
-    /// Post at most this many messages a source; 0 is no limit.
+    /// Post at most this many messages a source; 0 means no limit.
     pub messages: u64,
     /// The port of the connection manager at foreign hosts.
     pub port: u16,
@@ -130,7 +130,7 @@ proto::params! {
         sl: u8 = Whole(0, 15), Default("0");
         /// Shared with other items of the same service, or queue pairs of its own.
         connections: Connections = Connections::KIND, Default("shared");
-        /// Post at most this many a source; 0 is no limit.
+        /// Post at most this many a source; 0 means no limit.
         messages: u64 = Whole(0, i64::MAX), Default("0");
         /// The port of the connection manager at a foreign host.
         port: Option<u16> = Whole(1, 65_535), Else("7471, for foreign hosts");

@@ -181,7 +181,7 @@ fn values(data: &Data) -> Result<Values, Complaint> {
         }
         Data::List(_) => Err(complaint("there is nothing to choose from".to_owned())),
         Data::Text(text) => {
-            let fault = || complaint(format!("{text:?} is no range"));
+            let fault = || complaint(format!("{text:?} is not a range"));
             let (low, high) = text.split_once("..").ok_or_else(fault)?;
             let (low, high) = (low.trim(), high.trim());
             let values = match (low.parse::<i64>(), high.parse::<i64>()) {

@@ -221,7 +221,7 @@ fn actions_need_the_token_and_add_a_note_for_every_page() {
     let run = server(Arc::clone(&state), access(Some("secret"), true), None);
     let stop = r#"{"act":"stop","item":null}"#;
     let answer = request(&run, "POST", "/api/act?token=secret", None, stop).1;
-    assert!(answer.starts_with("HTTP/1.1 404"), "a run is no lab: {answer}");
+    assert!(answer.starts_with("HTTP/1.1 404"), "a run is not a lab: {answer}");
     assert!(ask(&run, "/metrics", None).1.starts_with("HTTP/1.1 404"));
     let lab = server(Arc::clone(&state), access(Some("secret"), true), Some(record("two")));
     let long = format!(r#"{{"act":"cut","port":"{}"}}"#, "x".repeat(5_000));

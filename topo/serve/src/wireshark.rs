@@ -136,6 +136,6 @@ mod tests {
             std::fs::write(&file, text).expect("a file");
             assert_eq!(present(&file).ok(), Some(expected));
         }
-        assert!(present(folder.path()).is_err(), "a folder is no script");
+        assert!(present(folder.path()).is_err(), "a folder is not a script");
     }
 }

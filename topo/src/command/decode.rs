@@ -72,7 +72,7 @@ pub(super) fn run(options: &Options) -> Outcome {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
             return Err(Failure::host(format!("cannot write: {error}")));
         }
-        // A closed pipe is no error: the reader needs no more.
+        // A closed pipe is not an error: the reader needs no more.
         _ => {}
     }
     Ok(if printer.faults > 0 { Exit::Failed } else { Exit::Good })

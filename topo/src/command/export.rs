@@ -33,7 +33,7 @@ pub(super) fn run(options: &Options) -> Outcome {
     };
     let beside = options.folder.as_ref().map(|folder| folder.join(format.file));
     let Some(file) = options.output.clone().or(beside) else {
-        // A closed pipe is no error: the reader needs no more.
+        // A closed pipe is not an error: the reader needs no more.
         let _ = std::io::stdout().write_all(&octets);
         return Ok(Exit::Good);
     };

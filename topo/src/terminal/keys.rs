@@ -18,7 +18,7 @@ pub struct RawTerminal(Option<Termios>);
 impl RawTerminal {
     /// Stops the terminal of standard input from handling keys; does nothing where there is none.
     pub fn enter() -> RawTerminal {
-        // What is no terminal has no settings.
+        // What is not a terminal has no settings.
         let before = tcgetattr(io::stdin()).ok();
         if let Some(before) = &before {
             let mut raw = before.clone();

@@ -84,7 +84,7 @@ impl RunProgress {
     }
 }
 
-/// A line on standard error that disappears at its end, hidden if standard error is no terminal.
+/// A line on standard error that disappears at its end, hidden if standard error is not a terminal.
 fn bar(name: &str, total: Option<u64>, template: &str) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::stderr());
     let mut style = ProgressStyle::with_template(template).expect("the template is valid");

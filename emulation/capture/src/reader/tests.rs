@@ -1,4 +1,4 @@
-//! Files of either format and byte order, truncated at any octet, and files that are no captures.
+//! Files of either format and byte order, truncated at any octet, and files that are not captures.
 
 use super::*;
 use proptest::prelude::*;

@@ -67,7 +67,7 @@ impl TokenGate {
 async fn admit(State(known): State<Arc<Known>>, request: Request, next: Next) -> Response {
     let headers = request.headers();
     if !known.names.are_in(headers) {
-        let error = "this is no name of the daemon".to_owned();
+        let error = "this is not a name of the daemon".to_owned();
         return (StatusCode::MISDIRECTED_REQUEST, Json(Problem { error })).into_response();
     }
     let shown = only(headers, AUTHORIZATION).and_then(bearer).unwrap_or_default();

@@ -36,7 +36,7 @@ tally! {
     left
     /// Messages of other users, and requests that cannot be granted.
     refused
-    /// Messages that break the protocol, or come from a socket that is no client's.
+    /// Messages that break the protocol, or come from a socket that is not that of a client.
     malformed
     /// Datagrams that clients have sent.
     sent

@@ -48,7 +48,7 @@ impl Rping {
     /// The client has sent a place.
     ///
     /// # Errors
-    /// If the message is no place, or not expected now.
+    /// If the message is not a place, or not expected now.
     pub fn on_message(&mut self, delivery: &Delivery, head: &[u8]) -> Result<Work, Unexpected> {
         let Ok(octets) = <[u8; PLACE]>::try_from(head) else { return Err(Unexpected) };
         if delivery.operation != Operation::Send || delivery.length != PLACE as u64 {

@@ -8,7 +8,7 @@ use proto::units::{Bytes, Duration};
 use proto::wire::infiniband::{Opcode, Transport};
 use proto::wire::roce;
 
-/// NIC 1 sends to number 2, which is no adapter of its fabric. Number 2 listens at perftest's port.
+/// NIC 1 sends to number 2, which is not an adapter of its fabric. Number 2 listens at perftest's port.
 fn pair(size: u64, messages: u64, version: RoceVersion) -> Pair {
     let remote = RemoteConfig { lid: Lid::new(2), class: 0, port: 18515, mtu: Bytes::new(1024) };
     let service = ServeConfig { kind: ServiceKind::Perftest, port: 18515 };

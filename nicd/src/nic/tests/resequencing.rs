@@ -105,7 +105,7 @@ fn a_test_frame_of_no_flow_to_this_adapter_is_dropped() {
             let other = QueuePairNumber::planned(7, Lid::new(1)).get();
             octets[20..24].copy_from_slice(&other.to_be_bytes());
         },
-        // A source that is no adapter.
+        // A source that is not an adapter.
         |octets| octets[6..12].fill(2),
     ];
     for (change, dropped) in changes.into_iter().zip(1..) {

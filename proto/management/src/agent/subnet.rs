@@ -11,7 +11,7 @@ use proto::units::Instant;
 
 /// The vendor that the node names: an unassigned number.
 const VENDOR: u64 = 0x00_5eb0;
-/// The bits of PortInfo's modifier that are no port number: the manager knows extended speeds.
+/// The bits of PortInfo's modifier that are not a port number: the manager knows extended speeds.
 const EXTENDED_SPEEDS: u32 = 1 << 31;
 
 /// The status of a refusal.

@@ -216,7 +216,7 @@ fn a_peer_that_begins_anew_has_lost_nothing() {
     b.on_control(&init, at(2));
     assert_eq!(b.blocks_lost(), 0);
     b.on_control(&normal(4000, 66), at(3));
-    assert_eq!(b.blocks_lost(), 0, "FCTBS behind ABR is no loss");
+    assert_eq!(b.blocks_lost(), 0, "FCTBS behind ABR is not loss");
 }
 
 #[test]

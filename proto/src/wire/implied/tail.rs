@@ -145,7 +145,7 @@ fn of_roce(head: &[u8], length: usize) -> Option<u32> {
     (!is_summed).then(|| checks::icrc_over(&head[layout.network_at..], &layout))
 }
 
-/// The layout of a frame of `length` octets that begins with `head`. An EtherType that is no other can only announce a tag
+/// The layout of a frame of `length` octets that begins with `head`. An EtherType that is not another one can only announce a tag
 /// of this project, whatever its configured number.
 pub(super) fn layout(head: &[u8], length: usize) -> Option<Layout> {
     let kind = Envelope::parse(head).ok()?.ethertype();

@@ -42,7 +42,7 @@ fn the_lines_are_those_of_the_reference() {
     let refused = NumberedAnswer { id: 7, outcome: Outcome::Refused(Refusal::unknown("cq", 3)) };
     assert_eq!(
         String::from_utf8_lossy(&line(&refused)),
-        "{\"id\":7,\"refused\":{\"name\":\"unknown\",\"text\":\"object 3 is no cq\"}}\n"
+        "{\"id\":7,\"refused\":{\"name\":\"unknown\",\"text\":\"object 3 is not a cq\"}}\n"
     );
 }
 

@@ -372,7 +372,7 @@ fn misaligned(nic: &mut Nic<'_>) -> Check {
         return Err(Fault::deviation("a NAK of a remote access error"));
     }
     must!(syndrome == Syndrome::Nak(NakCode::InvalidRequest), "it is answered by {syndrome:?}");
-    Ok("an address that is no multiple of eight draws a NAK of an invalid request".to_owned())
+    Ok("an address that is not a multiple of eight draws a NAK of an invalid request".to_owned())
 }
 
 fn fetches(nic: &mut Nic<'_>) -> Check {

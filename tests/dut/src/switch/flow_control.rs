@@ -364,7 +364,7 @@ fn busy_port_stops(switch: &mut Switch<'_>) -> Check {
     Ok(format!("{before} frames come until it stops, and {} afterwards", all.len() - before))
 }
 
-/// Whether the device's last pause for the lossless priority at `port` was no XON.
+/// Whether the device's last pause for the lossless priority at `port` was not an XON.
 fn is_paused(switch: &mut Switch<'_>, port: u8) -> bool {
     let here = switch.line.seen.iter().rev().filter(|seen| seen.port == port);
     let last = here.filter_map(|seen| quanta_for(&seen.frame, LOSSLESS)).next();

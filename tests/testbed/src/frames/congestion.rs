@@ -54,7 +54,7 @@ fn preface(frame: &Frame) -> Result<Preface, String> {
     preface.map_err(|error| error.to_string())
 }
 
-/// VLAN priority and CN-TAG of a frame that is no message.
+/// VLAN priority and CN-TAG of a frame that is not a message.
 ///
 /// # Errors
 /// If it ends too soon.

@@ -62,7 +62,7 @@ pub struct Administration {
 }
 
 impl Administration {
-    /// The answer to a join, which creates the group if the port is a full member; `None` if `message` is no join.
+    /// The answer to a join, which creates the group if the port is a full member; `None` if `message` is not a join.
     pub fn join(&mut self, message: &ManagementDatagram) -> Option<ManagementDatagram> {
         let mut datagram = Datagram(*message.octets);
         let is_ours = datagram.class() == ADMINISTRATION && datagram.method() == method::SET;
@@ -95,7 +95,7 @@ impl Administration {
         Some(ManagementDatagram { octets, ..message.clone() })
     }
 
-    /// The answer to a request for a path; `None` if `message` is no such request.
+    /// The answer to a request for a path; `None` if `message` is not such a request.
     pub fn answer(
         &self,
         message: &ManagementDatagram,

@@ -97,7 +97,7 @@ impl Fabric {
     }
 
     /// The ports of switch `at` that lead a group's packets to its members, along a tree that begins at the first switch.
-    /// Ports that only send are no members, but theirs may be the way to the tree.
+    /// Ports that only send are not members, but theirs may be the way to the tree.
     pub fn tree(&self, at: usize, members: &BTreeMap<u64, u64>) -> BTreeSet<u8> {
         let root = self.nodes.iter().position(|node| node.is_switch).expect("a switch");
         let distances = self.distances(root);

@@ -54,7 +54,7 @@ fn a_bad_line_is_named_and_the_rest_goes_on() {
     assert_eq!(
         seen.complaints,
         [
-            "line 2: column 2: 'g' is no hexadecimal digit",
+            "line 2: column 2: 'g' is not a hexadecimal digit",
             "line 4: an odd number of digits",
             "line 5: column 2: a digit is missing, an octet has two",
         ]

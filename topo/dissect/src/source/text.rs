@@ -219,7 +219,7 @@ impl<V: Visitor> Text<'_, V> {
         self.visitor.unreadable(&format!("line {}: {reason}", self.line));
     }
 
-    /// Reports the lines that were no headings, since no dump followed.
+    /// Reports the lines that were not headings, since no dump followed.
     fn report_headings(&mut self) {
         for heading in std::mem::take(&mut self.headings) {
             self.number += 1;
@@ -265,7 +265,7 @@ fn hex(line: &[u8], begin: usize, octets: &mut Vec<u8>) -> Result<End, String> {
     let digit = |at: usize| {
         let digit = (line[at] as char).to_digit(16).map(|digit| digit as u8);
         let shown = line[at].escape_ascii();
-        digit.ok_or_else(|| format!("column {}: '{shown}' is no hexadecimal digit", at + 1))
+        digit.ok_or_else(|| format!("column {}: '{shown}' is not a hexadecimal digit", at + 1))
     };
     let (mut end, mut at) = (End::Line, begin);
     while let Some(character) = line.get(at).copied() {

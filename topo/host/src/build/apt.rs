@@ -165,7 +165,7 @@ impl Apt {
     }
 }
 
-/// A name of a package as Debian's policy defines it (5.6.1), so that it is no option and no path.
+/// A name of a package as Debian's policy defines it (5.6.1), so that it is not an option and no path.
 pub fn check_name(name: &str) -> Result<(), HostError> {
     let plain = |octet: u8| octet.is_ascii_lowercase() || octet.is_ascii_digit();
     let first = name.bytes().next().is_some_and(plain);
@@ -175,7 +175,7 @@ pub fn check_name(name: &str) -> Result<(), HostError> {
     if first && last && rest && (2..=128).contains(&name.len()) {
         return Ok(());
     }
-    Err(HostError::Invalid(format!("{name:?} is no name of a package")))
+    Err(HostError::Invalid(format!("{name:?} is not a name of a package")))
 }
 
 /// A stanza of the list of installed packages.

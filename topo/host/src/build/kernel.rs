@@ -77,12 +77,12 @@ fn uncompressed_image(boot: &[u8]) -> io::Result<Vec<u8>> {
         let start = (usize::from(*boot.get(0x1f1)?) + 1) * 512 + number(0x248)?;
         boot.get(start..start.checked_add(number(0x24c)?.checked_sub(4)?)?)
     };
-    let payload = payload().ok_or_else(|| io::Error::other("vmlinuz is no bzImage"))?;
+    let payload = payload().ok_or_else(|| io::Error::other("vmlinuz is not a bzImage"))?;
     let image = uncompressed(payload)?;
     if image.starts_with(b"\x7fELF") {
         return Ok(image);
     }
-    Err(io::Error::other("the kernel in vmlinuz is no ELF file"))
+    Err(io::Error::other("the kernel in vmlinuz is not an ELF file"))
 }
 
 #[cfg(test)]

@@ -13,8 +13,8 @@
 //! of all departures, here of the last seconds. A host that stalls for some milliseconds every second or two is punctual in
 //! that sense, and a stretch would cost wall time for nothing. A run is *late* if the p99 of three seconds is above half of
 //! the limit, and a quarter of the late departures that the whole run may have has been used: a short disturbance of a long
-//! run is paid from that allowance. One stall is no reason, because no dilation would shorten it: there must be two late
-//! intervals that are no neighbours. A lateness in wall time hardly depends on the dilation, so it falls in frame times as the dilation grows: the
+//! run is paid from that allowance. One stall is not a reason, because no dilation would shorten it: there must be two late
+//! intervals that are not neighbours. A lateness in wall time hardly depends on the dilation, so it falls in frame times as the dilation grows: the
 //! rule computes the new dilation and does not feel its way. A stretch too many costs wall time and one too few the run, so it
 //! stretches at once and tightens slowly. Each stretch that a tightening has provoked doubles the time until the next
 //! tightening: there is no oscillation. A tightening that fails costs seconds with late departures, more than a run of some

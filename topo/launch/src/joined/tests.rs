@@ -22,7 +22,7 @@ type Client = (String, &'static str);
 /// Sends the first line, answers a challenge, and returns everything that was heard.
 async fn converse(address: SocketAddr, (line, token): Client) -> String {
     let mut stream = BufReader::new(TcpStream::connect(address).await.expect("it listens"));
-    // A connection closed with unread data is reset: that is no answer either.
+    // A connection closed with unread data is reset: that is not an answer either.
     let _ = stream.write_all(format!("{line}\n").as_bytes()).await;
     let (mut all, mut heard) = (String::new(), String::new());
     while stream.read_line(&mut heard).await.is_ok_and(|octets| octets > 0) {

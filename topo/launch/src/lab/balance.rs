@@ -22,7 +22,7 @@ pub struct Balance {
     pub at_ps: u64,
     /// Frames by what became of them.
     pub frames: Conservation,
-    /// Datagrams and records that sockets refused, by reason. They are no frames of the lab.
+    /// Datagrams and records that sockets refused, by reason. They are not frames of the lab.
     pub refused: BTreeMap<String, u64>,
     /// Whether every frame is accounted for.
     pub closes: bool,

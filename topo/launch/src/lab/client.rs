@@ -442,7 +442,7 @@ mod tests {
 
     #[test]
     fn what_is_no_answer_has_a_cause() {
-        let silent = answered(&["SSH-2.0-x\r\n\r\n"; 1]).expect_err("it is no HTTP");
+        let silent = answered(&["SSH-2.0-x\r\n\r\n"; 1]).expect_err("it is not HTTP");
         assert!(matches!(silent, ClientError::Silent { .. }), "{silent}");
         assert!(with_sources(&silent).contains("does not answer: "), "{silent}");
     }

@@ -229,7 +229,7 @@ fn make_token(folder: &Path) -> std::io::Result<Token> {
 }
 
 /// Renders a scenario without an end: traffic up to the end does not stop, and nothing is measured, because there
-/// is no last instant. One bin, because nothing reads the series of a lab and those of large fabrics take gigabytes.
+/// is not a last instant. One bin, because nothing reads the series of a lab and those of large fabrics take gigabytes.
 fn without_end(scenario: &mut Scenario) -> Lab {
     let end = scenario.run.end();
     for item in scenario.traffic.items.iter_mut().filter(|item| item.stop >= end) {

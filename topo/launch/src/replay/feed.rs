@@ -46,7 +46,7 @@ impl Feed {
     /// Arrivals are whole nanoseconds, so that live and virtual feeds are the same.
     ///
     /// # Errors
-    /// If the file is no whole capture, or has nothing for the port.
+    /// If the file is not a whole capture, or has nothing for the port.
     pub fn read(file: &Path, at: End, lab: &Lab, pace: Pace) -> Result<Feed, LaunchError> {
         let open = || -> io::Result<File> {
             let opened = File::open(file)?;

@@ -106,7 +106,7 @@ fn octets_differ(left: &[u8], right: &[u8]) -> Option<String> {
 fn results_differ(left: &[u8], right: &[u8]) -> Option<String> {
     let [left, right] = [left, right].map(serde_json::from_slice::<Value>);
     let (Ok(mut left), Ok(mut right)) = (left, right) else {
-        return Some("it is no JSON".to_owned());
+        return Some("it is not JSON".to_owned());
     };
     [&mut left, &mut right].into_iter().for_each(strip);
     values_differ("", &left, &right)

@@ -59,7 +59,7 @@ impl Points {
             let place = figure.find(panel, run, series).map_err(wrong)?;
             let number = |text: &str, what: &str| {
                 let number = text.parse::<f64>().ok().filter(|number| number.is_finite());
-                number.ok_or_else(|| wrong(format!("{what} {text:?} is no number")))
+                number.ok_or_else(|| wrong(format!("{what} {text:?} is not a number")))
             };
             let (t, value) = (number(t, "t_tau")?, number(value, "value")?);
             figure.check(place, t, value).map_err(wrong)?;

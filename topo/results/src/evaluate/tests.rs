@@ -188,7 +188,11 @@ fn with_a_bin_each_whole_bin_is_a_value() {
     m.per = Per::Line;
     let with = |reduce| value(&Measure { reduce, ..m.clone() }, &edges);
     assert_eq!(with(Reduce::Max), Ok(10.0), "8 octets in 0.8 ns");
-    assert_eq!(with(Reduce::Min), Ok(5.0), "4 octets in 0.8 ns; the rest of the window is no bin");
+    assert_eq!(
+        with(Reduce::Min),
+        Ok(5.0),
+        "4 octets in 0.8 ns; the rest of the window is not a bin"
+    );
     assert_eq!(with(Reduce::Mean), Ok(7.5));
     assert_eq!(with(Reduce::Sd), Ok(2.5));
     assert_eq!(with(Reduce::P50), Ok(5.0));

@@ -414,7 +414,7 @@ pub fn completion(fabric: &Fabric, recordings: &[Recording]) -> BTreeMap<String,
     classes
 }
 
-/// The measures as the file has them; a value that is no number is null.
+/// The measures as the file has them; a value that is not a number is null.
 pub fn flat(measures: &[Measured]) -> BTreeMap<String, Option<Value>> {
     let value =
         |value: &Result<Value, String>| value.as_ref().ok().cloned().filter(Value::is_finite);

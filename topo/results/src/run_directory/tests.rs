@@ -192,7 +192,7 @@ fn the_balance_closes_only_with_every_frame() {
     // 25 made and 1 doubled; 18 delivered, 1 in the device and 2 on cables, 2 + 3 dropped.
     assert_eq!((balance.injected, balance.delivered, balance.buffered), (26, 18, 3));
     assert_eq!((balance.dropped["icrc"], balance.dropped["injected"]), (2, 3));
-    assert!(!balance.dropped.contains_key("lpcrc"), "link packets are no end-to-end frames");
+    assert!(!balance.dropped.contains_key("lpcrc"), "link packets are not end-to-end frames");
     assert!(balance.closes());
     assert!(!Conservation::of(last(&recordings), &OnCables { under_way: 1, ..cables }).closes());
 }

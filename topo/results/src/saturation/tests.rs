@@ -64,7 +64,7 @@ fn each_bound_of_a_root_counts() {
         assert!(moment.trees.is_empty(), "{not_quite:?}");
         assert!(moment.strays.contains(&0) && moment.strays.contains(&2), "{not_quite:?}");
     }
-    // An adapter that sends all it can is no root, and without a measure for queues nothing is.
+    // An adapter that sends all it can is not a root, and without a measure for queues nothing is.
     assert!(outputs.trees(&[ROOT, FREE, FREE, FREE, FREE]).trees.is_empty());
     let blind = Outputs::new(outputs.all.clone(), 0);
     assert!(blind.trees(&[FREE, FREE, FREE, ROOT, FREE]).trees.is_empty());

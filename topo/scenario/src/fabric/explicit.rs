@@ -153,7 +153,7 @@ fn destinations(fields: &Fields<'_>, route: &Route, topology: &Topology) -> Opti
 /// The adapters' LIDs within `"first-last"`.
 fn range(text: &str, topology: &Topology) -> Result<Vec<Lid>, Complaint> {
     let malformed =
-        || Complaint::new(format!("{text:?} is no range of LIDs"), "for example \"1-5\"");
+        || Complaint::new(format!("{text:?} is not a range of LIDs"), "for example \"1-5\"");
     let (first, last) = text.split_once('-').ok_or_else(malformed)?;
     let number = |text: &str| text.trim().parse::<u16>().map_err(|_| malformed());
     let wanted = number(first)?..=number(last)?;

@@ -35,7 +35,7 @@ pub static KEYS: KeyTable = KeyTable {
         Key::optional(
             "frame",
             Kind::Octets,
-            "A full data frame, DA to FCS, where it is no RoCEv2 packet with one MTU of payload; \
+            "A full data frame, DA to FCS, where it is not a RoCEv2 packet with one MTU of payload; \
                     `mtu` as a time and as a size is one such frame; Ethernet only.",
         ),
         Key::new("link", Kind::Table(&link::KEYS), "{}", "The default link."),

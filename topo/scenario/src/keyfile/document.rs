@@ -188,7 +188,7 @@ pub fn parse(text: &str) -> Result<Table, Problems> {
 }
 
 /// Parses one value as it would stand after an equals sign, every part of it placed at `place`.
-/// What is no TOML value is a string: a shell has eaten its quotes.
+/// What is not a TOML value is a string: a shell has eaten its quotes.
 pub fn parse_value(text: &str, place: &Place) -> Datum {
     let data = text.trim().parse::<Edited>().map_or_else(
         |_| Data::Text(text.trim().to_owned()),

@@ -13,7 +13,7 @@ const PROGRAM_MAX: usize = 1 << 18;
 /// Compiles an expression; `^` and `$` match at lines.
 ///
 /// # Errors
-/// If it is no expression, has not exactly one group, or costs too much.
+/// If it is not an expression, has not exactly one group, or costs too much.
 pub fn compile(pattern: &str) -> Result<Regex, Complaint> {
     let hint = "one group around the number, such as \"([0-9.]+) Mb/s\"";
     if pattern.len() > PATTERN_MAX {
@@ -39,7 +39,7 @@ pub fn number(pattern: &str, text: &str) -> Result<f64, String> {
     let captures = expression.captures(text).ok_or_else(|| format!("no match of {pattern:?}"))?;
     let word = captures.get(1).map_or("", |group| group.as_str());
     let number = word.parse::<f64>().ok().filter(|number| number.is_finite());
-    number.ok_or_else(|| format!("{word:?} is no number"))
+    number.ok_or_else(|| format!("{word:?} is not a number"))
 }
 
 #[cfg(test)]
@@ -52,7 +52,7 @@ mod tests {
         assert_eq!(number(r"^ *65536 +\d+ +[\d.]+ +([\d.]+)", text), Ok(12.5));
         assert_eq!(number("(13)", text), Ok(13.0));
         assert!(number("(none)", text).is_err_and(|why| why.contains("no match")));
-        assert!(number("(bytes)", text).is_err_and(|why| why.contains("is no number")));
+        assert!(number("(bytes)", text).is_err_and(|why| why.contains("is not a number")));
     }
 
     #[test]

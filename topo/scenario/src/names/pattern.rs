@@ -70,7 +70,7 @@ fn append_numbers(names: &[String], ranges: &[(u64, u64)], nodes: usize) -> Vec<
 
 fn malformed(text: &str) -> Complaint {
     let hint = "a name, with *, ? or a range: \"h*\", \"h[0-30]\", \"h[0-3,8]\"";
-    Complaint::new(format!("{text:?} is no name or pattern"), hint)
+    Complaint::new(format!("{text:?} is not a name or pattern"), hint)
 }
 
 fn ranges(inside: &str) -> Option<Vec<(u64, u64)>> {

@@ -69,7 +69,7 @@ fn nodes(listed: &[(Fields<'_>, ListedNode)]) -> Vec<Node> {
         }
         if name.is_empty() || name.contains([':', '>', '*', '?', '[', ' ', '.']) {
             let hint = "letters, digits, - and _: names stand in node:port and a>b";
-            fields.error("name", format!("{name:?} is no name"), hint);
+            fields.error("name", format!("{name:?} is not a name"), hint);
         }
         if let Some(owner) = lid.and_then(|lid| taken.insert(lid, name)) {
             fields.error("lid", format!("{owner} has this LID already"), "LIDs are unique");
@@ -108,18 +108,18 @@ fn cable_end(
 /// `node:port` as an end of a cable.
 ///
 /// # Errors
-/// If there is no such node, or the port is no number from 1 to 254.
+/// If there is no such node, or the port is not a number from 1 to 254.
 pub fn parse_end(text: &str, topology: &Topology) -> Result<End, Complaint> {
     let example = "an end is written node:port, for example \"s0:1\"";
     let (name, port) = text
         .split_once(':')
-        .ok_or_else(|| Complaint::new(format!("{text:?} is no end of a cable"), example))?;
+        .ok_or_else(|| Complaint::new(format!("{text:?} is not an end of a cable"), example))?;
     let node = topology.find(name).ok_or_else(|| {
         let hint = did_you_mean(name, topology.nodes.iter().map(|node| node.name.as_str()));
         Complaint::new(format!("there is no node {name:?}"), hint)
     })?;
     let port = port.parse().ok().and_then(|port| PortNumber::new(port).ok()).ok_or_else(|| {
-        Complaint::new(format!("{port:?} is no port"), "ports are numbered 1 to 254")
+        Complaint::new(format!("{port:?} is not a port"), "ports are numbered 1 to 254")
     })?;
     Ok(End { node, port })
 }

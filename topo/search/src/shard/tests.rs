@@ -122,7 +122,7 @@ fn other_plans_programs_and_results_are_refused() {
 
     // The same run in both folders, with another result in one of them.
     make(&plan, "1/3", &folders[1]);
-    plan.merge(&folders).expect("equal duplicates are no harm");
+    plan.merge(&folders).expect("equal duplicates are not harm");
     let result = folder.join("run.json");
     let text = fs::read_to_string(&result).expect("it is there");
     let changed = text.replacen("\"received\": 0.", "\"received\": 1.", 1);

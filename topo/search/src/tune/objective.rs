@@ -4,7 +4,7 @@
 //! The *miss* of a run is how much further than the goal allows cold traffic is from its ideal.
 //! Its *cost* is the weighted sum of four flaws, each zero at best. A candidate has the largest miss
 //! and the largest cost of all its runs; the smaller miss wins, and among equals the smaller cost.
-//! The order is lexicographic, because a setting that slows innocent traffic is no answer, however fair;
+//! The order is lexicographic, because a setting that slows innocent traffic is not an answer, however fair;
 //! and the cost is a sum, because fairness, swing and a busy hot port can be traded for one another.
 
 use results::lossless::LosslessDrops;

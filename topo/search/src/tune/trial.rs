@@ -149,7 +149,7 @@ mod tests {
         // Bins of 100 posted; received less posted is -10, +10, -10, +10: a deviation of 10.
         let cold = [at(0., 0.), at(90., 100.), at(200., 200.), at(290., 300.), at(400., 400.)];
         assert!((swing(&cold) - 0.1).abs() < 1e-12);
-        // Bursts that pass through as they were posted are no swing.
+        // Bursts that pass through as they were posted are not a swing.
         let cold = [at(0., 0.), at(50., 50.), at(250., 250.)];
         assert_eq!(swing(&cold), 0.0);
     }

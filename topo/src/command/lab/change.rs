@@ -157,7 +157,7 @@ fn setting(text: &str) -> Result<String, String> {
     let parses = |line: &String| line.parse::<toml::Table>().is_ok_and(|table| table.len() == 1);
     let text = || line(&toml::Value::from(value).to_string());
     let found = [line(value), text()].into_iter().find(parses);
-    found.ok_or_else(|| format!("{key:?} is no key, as in scheme.kmin"))
+    found.ok_or_else(|| format!("{key:?} is not a key, as in scheme.kmin"))
 }
 
 /// Reads `5 ms`, and `5ms` too.
@@ -165,7 +165,7 @@ fn time(text: &str) -> Result<Duration, String> {
     let digits = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
     let spaced = format!("{number} {}", unit.trim());
-    spaced.parse().map_err(|_| format!("{text:?} is no duration, as in 5 ms or 200 us"))
+    spaced.parse().map_err(|_| format!("{text:?} is not a duration, as in 5 ms or 200 us"))
 }
 
 /// Runs `clear`.

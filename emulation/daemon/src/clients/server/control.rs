@@ -147,7 +147,7 @@ impl Server {
             kind::VENDOR => {
                 let fields = [node_info::VENDOR_ID, node_info::DEVICE_ID, node_info::REVISION];
                 let words = fields.map(|field| (field.get(info) as u32).to_ne_bytes());
-                // After four octets of padding comes the firmware, which is no device's.
+                // After four octets of padding comes the firmware, which is not that of a device.
                 request.with(&[0; 24]).with(words.as_flattened())
             }
             kind::PORT => {

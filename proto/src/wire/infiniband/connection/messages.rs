@@ -81,7 +81,7 @@ header! {
         pub path_mtu: u8 = 400..404,
         /// The RDC exists.
         pub rdc_exists: bool = 404..405,
-        /// Retries after RNR NAKs; 7 is no limit.
+        /// Retries after RNR NAKs; 7 means no limit.
         pub rnr_retry_count: u8 = 405..408,
         /// Repetitions of a connection message.
         pub cm_retries: u8 = 408..412,
@@ -165,7 +165,7 @@ header! {
         pub failover: u8 = 213..215,
         /// The sender keeps to end-to-end credits.
         pub flow_control: bool = 215..216,
-        /// Retries after RNR NAKs; 7 is no limit.
+        /// Retries after RNR NAKs; 7 means no limit.
         pub rnr_retry_count: u8 = 216..219,
         /// The sender's queue pair has a shared receive queue.
         pub shared_receive_queue: bool = 219..220,

@@ -22,7 +22,7 @@ fn bench(rate: &str, traffic: &str, params: &str) -> Result<Bench> {
     Ok(Stage::new(Level::Engine, &star.text(), "h1")?.bench()?.up()?)
 }
 
-/// `messages` of `size` octets to LID `to`, posted `after` ps behind [`START`]; 0 is no end.
+/// `messages` of `size` octets to LID `to`, posted `after` ps behind [`START`]; 0 means no end.
 fn burst(to: u16, size: u64, messages: u64, after: u64) -> String {
     let start = START.as_ps() + after;
     let count = if messages > 0 { format!("messages = {messages}\n") } else { String::new() };

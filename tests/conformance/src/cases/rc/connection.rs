@@ -1,4 +1,4 @@
-//! RC-17 and RC-18: the NIC connects to a host that is no adapter of its fabric, on the terms of that host, whose first PSN is just
+//! RC-17 and RC-18: the NIC connects to a host that is not an adapter of its fabric, on the terms of that host, whose first PSN is just
 //! before the wrap.
 
 use super::{GAP, LOSSLESS, OWN, acknowledgement, arrival, play_nic};

@@ -97,7 +97,7 @@ impl<'a> Row<'a> {
                     let column = self.column + at + gap + 1;
                     let shown = word.escape_ascii();
                     return Err(format!(
-                        "column {column}: '{shown}' is no pair of hexadecimal digits"
+                        "column {column}: '{shown}' is not a pair of hexadecimal digits"
                     ));
                 }
             }

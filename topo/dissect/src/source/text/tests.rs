@@ -120,9 +120,9 @@ fn what_is_no_hex_is_told_with_what_would_be() {
     for (text, told) in [
         ("", "no frame is in it: understood are"),
         ("# nothing\n\n", "no frame is in it: understood are"),
-        ("hello", "line 1: column 1: 'h' is no hexadecimal digit"),
-        ("{\"lrh\": {}}", "line 1: column 3: 'l' is no hexadecimal digit"),
-        ("0000  60 01 0g", "line 1: column 13: '0g' is no pair of hexadecimal digits"),
+        ("hello", "line 1: column 1: 'h' is not a hexadecimal digit"),
+        ("{\"lrh\": {}}", "line 1: column 3: 'l' is not a hexadecimal digit"),
+        ("0000  60 01 0g", "line 1: column 13: '0g' is not a pair of hexadecimal digits"),
         ("0000000 0160 6261", "line 1: words in this machine's order: use hexdump -C"),
         ("\0\0\0\0\0", "no pcap, no pcapng and no text: it begins with 00 00 00 00"),
         ("\u{1f}\u{8b}", "no pcap, no pcapng and no text"),

@@ -138,7 +138,11 @@ const MS: u64 = 1_000_000;
 fn a_time_out_is_due_at_its_end_and_not_before() {
     let at = |after| opened(&[send(MS, 100), send(MS + after, 100), answer(200 * MS, 100, ACK)]);
     assert_eq!(found(&at(T14), Some(14)), []);
-    assert_eq!(found(&at(4 * T14), Some(14)), [], "four times T and more is no fault of this rule");
+    assert_eq!(
+        found(&at(4 * T14), Some(14)),
+        [],
+        "four times T and more is not a fault of this rule"
+    );
     let early = report(&at(T14 - 2_000), Some(14));
     assert_eq!((names(&early), early.verdict), (vec![(4, "retry-early")], "fail"));
     assert_eq!(early.findings[0].expected, "at least 67108864 ns (timeout 14 by --timeout)");

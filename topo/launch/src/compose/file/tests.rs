@@ -88,7 +88,7 @@ fn a_file_that_stands_alone_has_its_launcher_and_reads_the_scenario_where_it_is(
         assert!(service.get("restart").is_none());
     }
     let volumes = swarm["services"]["launcher"]["volumes"].as_array().expect("a list");
-    assert_eq!(volumes.len(), 1, "the scenario is no volume");
+    assert_eq!(volumes.len(), 1, "the scenario is not a volume");
 }
 
 #[test]

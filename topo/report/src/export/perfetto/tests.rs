@@ -44,7 +44,7 @@ enum Raw<'a> {
     Octets(&'a [u8]),
 }
 
-/// The fields of a message in their order; what is no message of numbers, floats and octets fails.
+/// The fields of a message in their order; what is not a message of numbers, floats and octets fails.
 fn fields(mut octets: &[u8]) -> Vec<(u64, Raw<'_>)> {
     fn varint(octets: &mut &[u8]) -> u64 {
         let (mut value, mut shift) = (0, 0);

@@ -139,7 +139,7 @@ fn a_sample_is_told_under_the_points_name_and_counted() {
         [("queue3_cp_samples", 2), ("queue3_cp_transmitted_cnms", cnms)]
             .map(|(name, count)| (name.to_owned(), count))
     };
-    assert_eq!(counted(&point), named(0), "what was said is no message yet");
+    assert_eq!(counted(&point), named(0), "what was said is not a message yet");
     point.on_message();
     assert_eq!(counted(&point), named(1));
 }
