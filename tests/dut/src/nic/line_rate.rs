@@ -9,7 +9,10 @@ use proto::wire::roce::notification;
 use testbed::frames::ethernet::pfc;
 use verbs::work::Operation;
 
-pub(super) const SCRIPTS: Scripts = &[("LINE-01", no_faster), ("LINE-02", stops)];
+pub(super) const SCRIPTS: Scripts = &[
+    ("LINE-01", |nic| rate::two_of_three(|| no_faster(nic))),
+    ("LINE-02", |nic| rate::two_of_three(|| stops(nic))),
+];
 
 /// Messages, and packets of each.
 const MESSAGES: u32 = 16;

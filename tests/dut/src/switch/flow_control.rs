@@ -24,8 +24,8 @@ pub(super) const SCRIPTS: Scripts = &[
     ("FC-09", unknown_is_ignored),
     ("FC-10", refreshed),
     ("FC-11", lossless),
-    ("FC-12", no_faster),
-    ("FC-13", busy_port_stops),
+    ("FC-12", |switch| rate::two_of_three(|| no_faster(switch))),
+    ("FC-13", |switch| rate::two_of_three(|| busy_port_stops(switch))),
 ];
 
 /// Bit times of a quantum. Source: IEEE 802.3, 31B.2.
