@@ -115,7 +115,11 @@ impl Relay {
         let ways = (1..=devices.len() as u8).flat_map(|port| [(Way::In, port), (Way::Out, port)]);
         let threads = ways.map(|(way, port)| {
             let shared = Arc::clone(&shared);
-            std::thread::spawn(move || shared.carry(way, port))
+            std::thread::spawn(move || {
+                // Its own delays are not part of what the tester knows of its clock.
+                emulation::timer::prepare_thread(true);
+                shared.carry(way, port);
+            })
         });
         let pair =
             |port| format!("{}={}", file(port, "tester").display(), file(port, "relay").display());

@@ -139,7 +139,8 @@ pub const FAULTS: [(&str, Editor); 25] = [
     }),
     ("pause-late", |state, way, port, frame, sends| {
         let is_pfc = way == Way::In && frame[12..16] == [0x88, 0x08, 1, 1];
-        if is_pfc && !state.held.contains_key(&port) {
+        let stops = is_pfc && frame[18..34].iter().any(|octet| *octet != 0);
+        if stops && !state.held.contains_key(&port) {
             state.counts.insert(port, 0);
             state.held.insert(port, frame);
             return;
