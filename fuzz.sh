@@ -19,23 +19,23 @@ esac
 
 targets=("$@")
 if [ "${#targets[@]}" -eq 0 ]; then
-  for file in fuzz/fuzz_targets/*.rs; do targets+=("$(basename "$file" .rs)"); done
+  for file in proving/fuzz/fuzz_targets/*.rs; do targets+=("$(basename "$file" .rs)"); done
 fi
-base="$(realpath -m "${CARGO_TARGET_DIR:-fuzz/target}")"
+base="$(realpath -m "${CARGO_TARGET_DIR:-proving/fuzz/target}")"
 # The two ways to build would replace each other's files.
 export CARGO_TARGET_DIR="$base/${mode%%,*}"
 if [ "$mode" = random ]; then
-  cargo build --release --manifest-path fuzz/Cargo.toml --example mutate
+  cargo build --release --manifest-path proving/fuzz/Cargo.toml --example mutate
 else
   rustc +nightly --version >/dev/null 2>&1 || rustup toolchain install nightly --profile minimal
   cargo fuzz --version >/dev/null 2>&1 || cargo install cargo-fuzz --locked
-  cargo +nightly fuzz build --features targets
+  cargo +nightly fuzz build --fuzz-dir proving/fuzz --features targets
 fi
 search() { # search TARGET FOLDER…
   if [ "$mode" = random ]; then
     "$CARGO_TARGET_DIR/release/examples/mutate" "$seconds" "$@"
   else
-    cargo +nightly fuzz run --features targets "$@" -- -max_total_time="$seconds" -timeout=10 \
+    cargo +nightly fuzz run --fuzz-dir proving/fuzz --features targets "$@" -- -max_total_time="$seconds" -timeout=10 \
       -rss_limit_mb=2048 -max_len=4096 -print_final_stats=1 -artifact_prefix="$work/findings/$1/"
   fi
 }
@@ -48,7 +48,7 @@ for target in "${targets[@]}"; do
   mkdir -p "$work/$target" "$work/findings/$target"
   log="$work/$target.log"
   outcome="good"
-  search "$target" "$work/$target" "fuzz/corpus/$target" >"$log" 2>&1 || outcome="FOUND SOMETHING: $log"
+  search "$target" "$work/$target" "proving/fuzz/corpus/$target" >"$log" 2>&1 || outcome="FOUND SOMETHING: $log"
   executions="$(sed -n 's/^stat::number_of_executed_units: *//p' "$log" | tail -1)"
   printf '%-15s %12s executions  %s\n' "$target" "${executions:-?}" "$outcome"
   total=$((total + ${executions:-0}))

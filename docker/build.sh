@@ -13,14 +13,14 @@ trap 'rm -r "$context"' EXIT
 # of the program; the dynamically linked one, if there is one, gets its place back.
 program="${CARGO_TARGET_DIR:-target}/$profile/pausebed"
 [ ! -e "$program" ] || ln -f "$program" "$program.dynamic"
-cargo rustc --profile "$profile" --package topo --bin pausebed -- \
+cargo rustc --profile "$profile" --package pausebed --bin pausebed -- \
   -Ctarget-feature=+crt-static -Cstrip=symbols \
   -Clink-arg=-Wl,--icf=all -Clink-arg=-Wl,-z,pack-relative-relocs
 mkdir --mode 755 "$context/root"
 mkdir --mode 1777 "$context/root/tmp"
 cp "$program" "$context/root"
 cp docker/Dockerfile "$context"
-python3 docker/notices.py topo >"$context/root/third-party-notices"
+python3 docker/notices.py pausebed >"$context/root/third-party-notices"
 [ ! -e "$program.dynamic" ] || mv "$program.dynamic" "$program"
 [ -z "${2:-}" ] || cp "$context/root/pausebed" "$2"
 [ "${3:-}" != "--no-image" ] || exit 0

@@ -55,7 +55,7 @@ install -d "$doc"
 cp -r docs README.md CHANGELOG.md ARCHITECTURE.md "$doc"
 cp LICENSE-MIT "$doc/copyright"
 cp LICENSE LICENSE-APACHE "$doc"
-python3 docker/notices.py topo guest agent >"$doc/third-party-notices"
+python3 docker/notices.py pausebed guest agent >"$doc/third-party-notices"
 gzip -9n "$doc"/CHANGELOG.* "$doc/third-party-notices"
 
 libc="$(objdump -T "$own/guestd" "$own/verbs-agent" | grep -o 'GLIBC_[0-9.]*' | sort -uV | tail -1)"

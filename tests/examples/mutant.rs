@@ -17,5 +17,5 @@ fn main() -> ExitCode {
         eprintln!("{}: {error}", mutant.display());
         return ExitCode::FAILURE;
     }
-    topo::command::main(words)
+    cli::command::main(words)
 }

@@ -16,7 +16,7 @@ folder="$(cd "$1" && pwd)"
 
 pausebed="${PAUSEBED:-}"
 if [ -z "$pausebed" ]; then
-  (cd "$root" && cargo build --profile quick --package topo --bin pausebed)
+  (cd "$root" && cargo build --profile quick --package pausebed --bin pausebed)
   pausebed="${CARGO_TARGET_DIR:-$root/target}/quick/pausebed"
 fi
 [ -d "$folder/node_modules/axe-core" ] || npm install --silent --no-fund --no-audit --prefix "$folder" playwright-core axe-core

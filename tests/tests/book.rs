@@ -156,7 +156,7 @@ impl<F: Fn()> Drop for End<F> {
 /// Runs a page, in the folder of its own that a reader's checkout is, too.
 fn run(page: &Path) {
     let folder = tempfile::tempdir().expect("a folder");
-    for entry in ["topo", "tests", "docs", "docker", "python"] {
+    for entry in ["topo", "check", "tests", "docs", "docker", "python"] {
         symlink(in_repository(entry), folder.path().join(entry)).expect("a new link");
     }
     let tools = folder.path().join(".tools");

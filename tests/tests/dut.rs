@@ -33,7 +33,7 @@ use std::io::ErrorKind;
 use std::process::Stdio;
 
 fn dut(name: &str) -> String {
-    in_repository(&format!("tests/dut/devices/{name}.toml")).display().to_string()
+    in_repository(&format!("check/dut/devices/{name}.toml")).display().to_string()
 }
 
 /// The statement about the device of a file, from these groups and cases.

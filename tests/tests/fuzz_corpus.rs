@@ -1,4 +1,4 @@
-//! The fuzz targets on stable Rust: all inputs in `fuzz/corpus`, and seconds of random ones.
+//! The fuzz targets on stable Rust: all inputs in `proving/fuzz/corpus`, and seconds of random ones.
 //!
 //! `fuzz.sh` searches for new inputs. An input that found a fault stays in the corpus after the fix.
 
@@ -16,7 +16,7 @@ fn target(name: &str) -> &'static Target {
 
 /// Inputs of a target's corpus with their paths, sorted by name.
 fn corpus(target: &Target) -> (Vec<PathBuf>, Vec<Vec<u8>>) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/corpus").join(target.name);
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../proving/fuzz/corpus").join(target.name);
     let mut paths: Vec<PathBuf> = fs::read_dir(&folder)
         .unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
         .map(|entry| entry.expect("a readable folder").path())
@@ -39,7 +39,7 @@ fn every_corpus_input_passes() {
 
 #[test]
 fn every_target_has_a_program_and_every_program_a_target() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/fuzz_targets");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../proving/fuzz/fuzz_targets");
     let mut programs: Vec<String> = fs::read_dir(folder)
         .expect("the folder of targets")
         .map(|entry| entry.expect("a readable folder").path())

@@ -1,6 +1,6 @@
 //! The cases for devices under test are tested: by devices with one fault each.
 //!
-//! Faults written by hand before the cases are in `tests/dut/faults.toml`. A relay before our switch makes those of
+//! Faults written by hand before the cases are in `check/dut/faults.toml`. A relay before our switch makes those of
 //! switches, a build of nicd from a scratch copy (`mutants/edits.toml`) and a relay before soft-RoCE make those of NICs.
 //! Mutants by machine are those of cargo-mutants (`.cargo/mutants.toml`).
 
@@ -55,13 +55,13 @@ struct Faults {
 
 /// The case that must find a fault.
 fn case_of(name: &str) -> String {
-    let text = fs::read_to_string(in_repository("tests/dut/faults.toml")).expect("a file");
+    let text = fs::read_to_string(in_repository("check/dut/faults.toml")).expect("a file");
     let faults: Faults = toml::from_str(&text).expect("faults");
     faults.fault.into_iter().find(|fault| fault.name == name).expect("a row").case
 }
 
 fn load(name: &str) -> DutFile {
-    let file = in_repository(&format!("tests/dut/devices/{name}.toml"));
+    let file = in_repository(&format!("check/dut/devices/{name}.toml"));
     DutFile::load(&file).unwrap_or_else(|faults| panic!("{faults}"))
 }
 
@@ -101,7 +101,7 @@ fn through_relay(
 fn mutants_of_our_switch_fail_by_the_case_that_names_their_rule() {
     let _alone = alone();
     let place = Place::new();
-    place.up("tests/dut/devices/ours-switchd.lab.toml", "dut");
+    place.up("check/dut/devices/ours-switchd.lab.toml", "dut");
     let run = place.labs().join("dut").join("run");
     let mut file = load("ours-switchd");
     let devices = file.device.ports.iter();
@@ -194,8 +194,8 @@ fn mutants_of_our_nic_fail_by_the_case_that_names_their_rule() {
     let _alone = alone();
     let nicd = scratch::build_edited().unwrap_or_else(|said| panic!("{said}"));
     let place = Place::new();
-    let file = in_repository("tests/dut/devices/ours-nicd.toml");
-    let text = fs::read_to_string(in_repository("tests/dut/mutants/edits.toml")).expect("a file");
+    let file = in_repository("check/dut/devices/ours-nicd.toml");
+    let text = fs::read_to_string(in_repository("check/dut/mutants/edits.toml")).expect("a file");
     let names: Vec<String> = {
         let parts = text.split("FAULT(").skip(2);
         let mut names: Vec<String> = parts

@@ -27,7 +27,7 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use topo::command::{Exit, Failure, replay};
+use cli::command::{Exit, Failure, replay};
 
 const SAMPLE: &str = "ib/infiniband-wiki-frames-1-25.pcap";
 const ONE_SWITCH: &str = include_str!("../../topo/scenarios/replay/one-switch.toml");

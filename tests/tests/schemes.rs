@@ -2,7 +2,7 @@
 //! here automatically.
 //!
 //! The three roles of a scheme exchange frames and notifications over one line, as in a fabric of one sender and
-//! one receiver. `tests/testbed` holds devices; a role is a part of one and has no ports.
+//! one receiver. `check/testbed` holds devices; a role is a part of one and has no ports.
 //! `PAUSEBED_REWRITE_SNAPSHOTS=1 cargo test -p pausebed-tests` rewrites the expected step responses in
 //! `tests/snapshots/`; check the result with `git diff`.
 

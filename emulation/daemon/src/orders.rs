@@ -1,6 +1,6 @@
 //! Orders from other threads of a daemon to the worker, in bounded channels.
 //!
-//! tests/interleavings compiles this file with other types in place of `crate::sync`, and tries every order of its steps.
+//! proving/interleavings compiles this file with other types in place of `crate::sync`, and tries every order of its steps.
 
 use crate::sync::{Alarm, Arc, AtomicBool, Order, Ordering};
 use crate::sync::{Receiver, SyncSender, TrySendError, sync_channel};

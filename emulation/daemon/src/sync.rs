@@ -1,4 +1,4 @@
-//! What the threads of a daemon share to exchange orders. tests/interleavings has other types in its place.
+//! What the threads of a daemon share to exchange orders. proving/interleavings has other types in its place.
 
 pub(crate) use emulation::alarm::Alarm;
 pub(crate) use emulation::driver::orders::Order;

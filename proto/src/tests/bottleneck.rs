@@ -1,6 +1,6 @@
 //! For tests of schemes whose switches send notifications: senders with an endless backlog, each on a
 //! line of its own, into one output that drops nothing. Flow control is left out, so what keeps the
-//! queue short is the scheme alone. `tests/testbed` cannot serve here: it depends on this crate, so in unit tests
+//! queue short is the scheme alone. `check/testbed` cannot serve here: it depends on this crate, so in unit tests
 //! its types are those of another build of it.
 
 use crate::congestion::schemes::Scheme;

@@ -6,5 +6,5 @@ mod scheme;
 
 fn main() -> ExitCode {
     proto::congestion::schemes::add(&[&scheme::SCHEME]);
-    topo::command::main(std::env::args_os().collect())
+    cli::command::main(std::env::args_os().collect())
 }

@@ -118,7 +118,7 @@ fn undefined_behaviour() -> u64 {
 
 /// Runs the models. Each prints how many orders of steps it has tried.
 fn interleavings() -> u64 {
-    let package = in_repository("tests/interleavings/Cargo.toml");
+    let package = in_repository("proving/interleavings/Cargo.toml");
     let mut cargo = Command::new("cargo");
     cargo.args(["test", "--locked", "--manifest-path"]).arg(package);
     cargo.arg("--target-dir").arg(in_repository("target/interleavings"));

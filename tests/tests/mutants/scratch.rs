@@ -33,7 +33,7 @@ fn original(file: &str) -> String {
 
 /// The files of nicd with every fault of `mutants/edits.toml`, each behind a switch.
 pub fn edited() -> BTreeMap<String, String> {
-    let edits: Edits = toml::from_str(&original("tests/dut/mutants/edits.toml")).expect("edits");
+    let edits: Edits = toml::from_str(&original("check/dut/mutants/edits.toml")).expect("edits");
     let mut files = BTreeMap::new();
     for Edit { file, was, is } in edits.edit {
         let text = files.entry(file.clone()).or_insert_with(|| original(&file));

@@ -9,7 +9,7 @@ use proto::wire::internet::mark_congestion;
 use proto::wire::roce::Packet;
 use proto::wire::roce::checks::{verify_checksums, verify_icrc};
 use std::path::{Path, PathBuf};
-use topo::command::Exit;
+use cli::command::Exit;
 
 /// All RoCE captures in the folder of captures.
 fn roce() -> Vec<PathBuf> {

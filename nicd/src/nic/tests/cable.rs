@@ -1,4 +1,4 @@
-//! Two NICs and a cable that can impair frames. `tests/testbed` plays the neighbours of one device by script; here both
+//! Two NICs and a cable that can impair frames. `check/testbed` plays the neighbours of one device by script; here both
 //! ends are NICs, because retransmission and congestion control need a peer that answers.
 
 use super::*;

@@ -1,4 +1,4 @@
-//! Two ports of Ethernet back to back, 8 Gb/s, so that an octet lasts a nanosecond. `tests/testbed` cannot serve here:
+//! Two ports of Ethernet back to back, 8 Gb/s, so that an octet lasts a nanosecond. `check/testbed` cannot serve here:
 //! it depends on this crate, so in unit tests its types are those of another build of it.
 
 use super::*;
