@@ -149,7 +149,7 @@ fn with_parameters(
         r#"#:schema ./{SCHEMA_FILE}
 # Several NICs send to one, on a {shape} of {technology}, with {name}.
 #
-# pausebed validate FILE checks this file, pausebed run FILE --out results runs it and makes a report.
+# pausebed validate FILE checks this file, pausebed run FILE --out runs runs it and makes a report.
 # pausebed run FILE --set KEY=VALUE changes a key for one run, as in --set run.seed=2.
 
 schema = 1

@@ -11,7 +11,18 @@ mod modules;
 mod unsafe_code;
 
 const MEMBERS: [&str; 12] = [
-    "proto", "emulation", "capture", "switchd", "nicd", "topo", "results", "hosts", "check", "cli", "python", "tests",
+    "proto",
+    "emulation",
+    "capture",
+    "switchd",
+    "nicd",
+    "topo",
+    "results",
+    "hosts",
+    "check",
+    "cli",
+    "python",
+    "tests",
 ];
 
 fn root() -> PathBuf {
@@ -454,10 +465,12 @@ fn functions(text: &str) -> Vec<(String, usize)> {
 fn no_crate_exceeds_its_line_limit() {
     for (name, folder, _) in CRATES {
         let source = format!("{folder}/src/");
-        let of_crate = sources().into_iter().filter(|(file, _)| file.starts_with(&source));
-        let product = of_crate.filter(|(file, _)| !is_test(file));
+        let of_crate: Vec<_> =
+            sources().into_iter().filter(|(file, _)| file.starts_with(&source)).collect();
+        assert!(!of_crate.is_empty(), "{name} has no source in {source}");
+        let product = of_crate.into_iter().filter(|(file, _)| !is_test(file));
         let lines: usize = product.map(|(_, text)| text.lines().count()).sum();
-        assert!((1..=20_000).contains(&lines), "{name} has {lines} lines of product code");
+        assert!(lines <= 20_000, "{name} has {lines} lines of product code");
     }
 }
 

@@ -12,8 +12,13 @@ const CITING: [&str; 7] = ["md", "rs", "toml", "sh", "lua", "mjs", "js"];
 const OUTSIDE: [&str; 3] = [".git", "target", "node_modules"];
 
 /// Documents of other projects that sources cite: test plans of sonic-mgmt.
-const FOREIGN: [&str; 3] =
-    ["docs/testplan/", "PFC-test-plan.md", "PFC_Snappi_Additional_Testcases.md"];
+const FOREIGN: [&str; 4] = [
+    "docs/testplan/",
+    "PFC-test-plan.md",
+    "PFC_Snappi_Additional_Testcases.md",
+    // A file of a run directory.
+    "hosts/NAME.out",
+];
 
 /// The statement of conformance is made from the cases; its sources are files of other projects.
 const MADE: &str = "docs/conformance.md";

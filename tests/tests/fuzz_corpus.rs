@@ -16,7 +16,8 @@ fn target(name: &str) -> &'static Target {
 
 /// Inputs of a target's corpus with their paths, sorted by name.
 fn corpus(target: &Target) -> (Vec<PathBuf>, Vec<Vec<u8>>) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../proving/fuzz/corpus").join(target.name);
+    let folder =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../proving/fuzz/corpus").join(target.name);
     let mut paths: Vec<PathBuf> = fs::read_dir(&folder)
         .unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
         .map(|entry| entry.expect("a readable folder").path())

@@ -13,6 +13,7 @@ mod ethernet;
 mod python;
 
 use capture::reader::{CaptureReader, CapturedFrame};
+use cli::command::{Exit, Failure, replay};
 use emulation::wiring::End;
 use launch::replay::{Account, account};
 use proto::events::Direction;
@@ -27,7 +28,6 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use cli::command::{Exit, Failure, replay};
 
 const SAMPLE: &str = "ib/infiniband-wiki-frames-1-25.pcap";
 const ONE_SWITCH: &str = include_str!("../../topo/scenarios/replay/one-switch.toml");

@@ -43,7 +43,7 @@ pub(super) fn run(options: &Options) -> Outcome {
     write(&options.file, &text)?;
     let file = options.file.display();
     println!("{file}");
-    eprintln!("next: pausebed run {file} --out results");
+    eprintln!("next: pausebed run {file} --out runs");
     Ok(Exit::Good)
 }
 

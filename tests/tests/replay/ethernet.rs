@@ -3,13 +3,13 @@
 use super::python::scapy;
 use super::{all_frames, replayed, replayed_live, sample, tshark};
 use capture::reader::CapturedFrame;
+use cli::command::Exit;
 use proto::events::Direction;
 use proto::units::{BitRate, Bytes};
 use proto::wire::internet::mark_congestion;
 use proto::wire::roce::Packet;
 use proto::wire::roce::checks::{verify_checksums, verify_icrc};
 use std::path::{Path, PathBuf};
-use cli::command::Exit;
 
 /// All RoCE captures in the folder of captures.
 fn roce() -> Vec<PathBuf> {

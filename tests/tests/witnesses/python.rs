@@ -29,7 +29,7 @@ pub fn scapy(frames: &[Vec<u8>]) -> Option<Vec<Value>> {
     let file = folder.path().join("frames");
     let lines: String = frames.iter().map(|octets| hex(octets) + "\n").collect();
     std::fs::write(&file, lines).expect("a file");
-    let script = "conformance/src/cases/enc/scapy_roce.py";
+    let script = "../check/conformance/src/cases/enc/scapy_roce.py";
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join(script);
     let output =
         Command::new(python).arg(script).arg(&file).output().expect("the program started before");
