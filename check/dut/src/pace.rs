@@ -18,6 +18,37 @@
 use super::file::Tolerance;
 use proto::units::Duration;
 
+/// What the cores of this host have done, in ticks: all of it, and what of it was idle.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CoreTime {
+    all: u64,
+    idle: u64,
+}
+
+impl CoreTime {
+    /// Until now, as Linux counts it; nothing elsewhere.
+    pub fn now() -> CoreTime {
+        let text = std::fs::read_to_string("/proc/stat").unwrap_or_default();
+        CoreTime::read(text.lines().next().unwrap_or_default())
+    }
+
+    /// From the line of all cores: user, nice, system, idle, iowait, irq, softirq and steal. Source: proc(5).
+    fn read(line: &str) -> CoreTime {
+        let ticks: Vec<u64> =
+            line.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+        let sum = |ticks: &[u64]| ticks.iter().sum();
+        CoreTime {
+            all: sum(&ticks[..ticks.len().min(8)]),
+            idle: sum(ticks.get(3..5).unwrap_or(&[])),
+        }
+    }
+
+    /// Whether the cores have been busy for most of the time since `earlier`.
+    pub fn is_busy_since(self, earlier: CoreTime) -> bool {
+        (self.idle - earlier.idle) * 2 < self.all - earlier.all
+    }
+}
+
 /// What was measured about time in an attempt.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pace {
@@ -79,6 +110,19 @@ impl Pace {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_host_is_busy_if_most_of_its_time_is_not_idle() {
+        let [began, quiet, busy] = [
+            "cpu  10 0 10 100 0 0 0 0 7 7",
+            "cpu  11 0 11 117 1 0 0 0 9 9",
+            "cpu  20 0 10 105 0 1 0 4 7 7",
+        ]
+        .map(CoreTime::read);
+        assert!(!quiet.is_busy_since(began));
+        assert!(busy.is_busy_since(began));
+        assert!(!CoreTime::read("").is_busy_since(CoreTime::default()));
+    }
     use crate::file::DutFile;
     use std::path::PathBuf;
 
