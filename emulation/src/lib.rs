@@ -1,6 +1,6 @@
 //! Emulated hardware: clock, cables, driver, simulator and recorder.
 //!
-//! Sockets and clocks are used in this crate and in those of its folder (`capture`, `daemon`) only. It drives
+//! Sockets and clocks are used in this crate, in `emulation/daemon` and in `capture` only. It drives
 //! `dyn Device` and depends on neither switch nor NIC.
 
 pub mod alarm;

@@ -365,7 +365,7 @@ pub const fn plain_name(field: &'static str) -> &'static str {
     }
 }
 
-/// Declares a struct of parameters together with its keys; see the documentation of [`params`](crate::params).
+/// Declares a struct of parameters together with its keys; see the documentation of [`params`](mod@crate::params).
 ///
 /// Each field is `key: Type = kind, need, "source" => when;`, with variants of [`Kind`], [`Need`] and
 /// [`When`]. Source and condition may be left out.

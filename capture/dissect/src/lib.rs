@@ -1,6 +1,6 @@
 //! Frames dissected for people and programs, and encoded again.
 //!
-//! One file covers one layer. In each, `decode` walks over octets and reports to a [`Sink`](sink::Sink) what it finds,
+//! One file covers one layer. In each, `decode` walks over octets and reports to a [`Sink`] what it finds,
 //! and `encode` takes the same things from a JSON object and appends the same octets. Both follow the tables in
 //! [`headers`]. Octets that cannot be parsed are kept as octets, so `encode` after `decode` is the identity on any
 //! octets at all, wrong CRCs and reserved bits included.

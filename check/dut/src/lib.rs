@@ -6,7 +6,7 @@
 //!   register (cases.toml) ─▶ suite: one case after the other ─▶ outcome: verdict, observed, capture
 //! ```
 //!
-//! [`file`] reads a DUT file, [`device`] starts what it describes and ends it. [`line`] is the third driver of scripts,
+//! [`mod@file`] reads a DUT file, [`device`] starts what it describes and ends it. [`mod@line`] is the third driver of scripts,
 //! beside the virtual clock and live daemons: it is a [`testbed::Bed`] on the wall clock. [`switch`] and [`nic`] hold the
 //! cases, [`change`] alters settings of a device while one runs. [`suite`] runs them, and [`statement`] writes and compares
 //! what came out.

@@ -5,7 +5,7 @@
 //!            └────▶ agent: create, connect, post, poll ────────────────────────────▶ device
 //! ```
 //!
-//! A case connects a queue pair of its own ([`Pair`]), so none depends on another. What the tester sends is a
+//! A case connects a queue pair of its own (`Pair`), so none depends on another. What the tester sends is a
 //! [`Packet`]; the case may change any octet of the frame afterwards.
 
 mod congestion;

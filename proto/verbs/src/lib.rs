@@ -7,7 +7,7 @@
 //!
 //! An agent executes verbs and nothing else. It makes objects, posts work, polls completions, and fills and checks
 //! memory by patterns, so that no payload crosses the line. [`call`] has the calls, [`answer`] the answers, [`work`]
-//! work requests and completions, [`pattern`] and [`memory`] the content of memory, [`line`] the form on the line, [`client`] the
+//! work requests and completions, [`pattern`] and [`memory`] the content of memory, [`mod@line`] the form on the line, [`client`] the
 //! test's side. The reference for authors of other agents is docs/reference/agent.md. Source: IBTA Vol 1, chapter 11.
 
 pub mod answer;
