@@ -4,6 +4,15 @@
 //! This crate opens no socket, reads no clock, starts no thread and touches no file. Time is an
 //! argument; frames go in and come out. The same device runs on a wall clock and in a simulator.
 //!
+//! ```
+//! use proto::units::{BitRate, Bytes, Duration};
+//! use proto::wire::infiniband::flow_control_packet::FlowControlPacket;
+//!
+//! assert_eq!(BitRate::gbps(10).octets_in(Duration::from_us(1)), Bytes::new(1250));
+//! let packet = FlowControlPacket::parse(&[0x00, 0x2a, 0x10, 0x80, 0x00, 0x00]);
+//! assert!(packet.is_err(), "its LPCRC is wrong");
+//! ```
+//!
 //! Reading order: [`units`], [`ids`], [`frame`], [`device`]; then [`wire`], [`link`] and
 //! [`congestion`].
 

@@ -292,3 +292,19 @@ pages! {
     #[ignore = "slow: programs in namespaces"]
     book_testbed: "docs/book/testbed.md",
 }
+
+#[test]
+fn examples_run_devices_without_a_laboratory() {
+    let examples = pausebed().parent().expect("target/<profile>").join("examples");
+    let printed = |name: &str| {
+        let output =
+            Command::new(examples.join(name)).output().expect("it is built with the tests");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).expect("text")
+    };
+    // 64 octets take 51.2 ns at 10 Gb/s. Preamble and gap count where a link has the key `overhead`.
+    let switched = printed("drive_a_switch");
+    assert!(switched.contains("out by port 2: 60 octets, over at 1051.2 ns"), "{switched}");
+    // Half of 8 Gb/s for a millisecond are 500 000 octets.
+    assert!(printed("two_nics").starts_with("252 frames with 485424 octets came to b"));
+}

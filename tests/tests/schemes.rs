@@ -22,7 +22,7 @@ use std::path::Path;
 use std::sync::{Arc, LazyLock};
 use toml::{Table, Value};
 
-#[path = "../examples/aimd/scheme.rs"]
+#[path = "../../examples/aimd/scheme.rs"]
 mod aimd;
 
 /// Those of the registry, and the one that docs/book/scheme.md explains.

@@ -3,6 +3,11 @@
 //! [`Scenario::parse`] takes the text and the overrides and answers with a scenario in which
 //! everything is resolved (names are node indexes, times are picoseconds), or with every fault of
 //! the file at once. Each part is read by a file of its own, which also declares its keys.
+//!
+//! ```
+//! let faults = scenario::Scenario::parse("schema = 1\nname = 5", &[]).unwrap_err().to_string();
+//! assert!(faults.contains("1:1: run: \"run\" is missing"), "{faults}");
+//! ```
 
 use crate::keyfile::document::{self, Table};
 use crate::keyfile::fields::Fields;
