@@ -4,8 +4,10 @@ use proto::congestion::schemes::Scheme;
 use proto::params::{Key, Kind, parse_default};
 use proto::technology::Technology;
 use proto::units::{BitRate, Bytes, Duration};
+use scenario::keyfile::problem::Problems;
 use scenario::{Scenario, scheme};
 use std::fmt::Write;
+use std::ops::RangeInclusive;
 
 /// The file with the JSON Schema of scenario files, which editors read to complete keys.
 pub const SCHEMA_FILE: &str = "pausebed.schema.json";
@@ -89,10 +91,15 @@ switch = {{ memory = "per-input", buffer = "36 mtu", read = "multi" }} # mtu as 
 fn roce(rate: BitRate) -> String {
     // Both ways over the cable and the jitter, and room for the frames under way.
     let headroom = rate.octets_in(Duration::from_us(12)) + Bytes::new(12_000);
+    // The default pool has room for the headroom of eight ports up to 400 Gb/s.
+    let pool = match rate > BitRate::gbps(400) {
+        true => format!(", pool = {{ size = \"{}\" }}", headroom * 16),
+        false => String::new(),
+    };
     format!(
         r#"mtu    = "1024 B"
 link   = {{ rate = "{rate}", delay = "1 us", pause = "pfc" }} # PFC stops the sender of a full buffer
-switch = {{ memory = "shared-pool", headroom = "{headroom}", jitter = "10 us" }} # headroom: what still comes after a pause
+switch = {{ memory = "shared-pool", headroom = "{headroom}", jitter = "10 us"{pool} }} # headroom: what still comes after a pause
 "#
     )
 }
@@ -107,20 +114,23 @@ switch = {{ memory = "per-input", buffer = "600 KB", headroom = "15 KB", cn = {{
     )
 }
 
+/// The rates of links at which the file is valid and its run long enough, in Gb/s.
+pub const RATES: RangeInclusive<u64> = 1..=1_600;
+
 /// The text of the file, with the usual rate of its links if none is given. The scheme must work on the technology.
+///
+/// # Errors
+/// What validation says of the file, if that does not accept it at this rate.
 pub fn text(
     technology: Technology,
     shape: &Shape,
     scheme: &Scheme,
     rate: Option<BitRate>,
-) -> String {
-    let plain = with_parameters(technology, shape, scheme, rate, "");
-    // What a file without parameters has in force.
-    let in_force = Scenario::parse(&plain, &[]).map_or_else(
-        |_| Vec::new(),
-        |scenario| scheme::in_force(&scenario.scheme, &scenario.fabric),
-    );
-    with_parameters(technology, shape, scheme, rate, &parameters(scheme, &in_force))
+) -> Result<String, Problems> {
+    // A file without parameters shows what is in force.
+    let scenario = Scenario::parse(&with_parameters(technology, shape, scheme, rate, ""), &[])?;
+    let in_force = scheme::in_force(&scenario.scheme, &scenario.fabric);
+    Ok(with_parameters(technology, shape, scheme, rate, &parameters(scheme, &in_force)))
 }
 
 fn with_parameters(
@@ -149,7 +159,7 @@ fn with_parameters(
         r#"#:schema ./{SCHEMA_FILE}
 # Several NICs send to one, on a {shape} of {technology}, with {name}.
 #
-# pausebed validate FILE checks this file, pausebed run FILE --out runs runs it and makes a report.
+# pausebed validate FILE checks this file, pausebed run FILE --out runs makes a run and its report.
 # pausebed run FILE --set KEY=VALUE changes a key for one run, as in --set run.seed=2.
 
 schema = 1
@@ -271,7 +281,7 @@ mod tests {
             scheme.technologies.iter().flat_map(move |technology| {
                 SHAPES.iter().map(move |shape| {
                     let name = format!("{technology}, {}, {}", shape.name, scheme.name);
-                    (name, text(*technology, shape, scheme, None))
+                    (name, text(*technology, shape, scheme, None).expect("it is valid"))
                 })
             })
         })
@@ -303,7 +313,7 @@ mod tests {
     fn parameters_that_grow_with_the_line_are_those_of_its_rate() {
         let dcqcn = SCHEMES.iter().find(|scheme| scheme.name == "dcqcn").expect("it exists");
         let kmin = |rate| {
-            let text = text(Technology::Ethernet, &SHAPES[0], dcqcn, rate);
+            let text = text(Technology::Ethernet, &SHAPES[0], dcqcn, rate).expect("it is valid");
             let scenario = Scenario::parse(&text, &[]).expect("it is valid");
             assert!(scenario.warnings.is_empty(), "{:?}", scenario.warnings);
             let line = text.lines().find(|line| line.starts_with("# kmin")).expect("a line");
@@ -311,6 +321,28 @@ mod tests {
         };
         assert_eq!(kmin(None).as_deref(), Some("# kmin = \"5 KB\""));
         assert_eq!(kmin(Some(BitRate::gbps(100))).as_deref(), Some("# kmin = \"12500 B\""));
+    }
+
+    #[test]
+    fn a_file_is_valid_at_every_rate_and_meets_its_expectations_at_the_lowest() {
+        for gbps in [*RATES.start(), 25, 100, 400, 800, *RATES.end()] {
+            let rate = Some(BitRate::gbps(gbps));
+            for (scheme, technology, shape) in SCHEMES.iter().flat_map(|scheme| {
+                let each = scheme.technologies.iter();
+                each.flat_map(move |it| SHAPES.iter().map(move |shape| (scheme, *it, shape)))
+            }) {
+                let name = format!("{technology}, {}, {}, {gbps} Gb/s", shape.name, scheme.name);
+                let text = text(technology, shape, scheme, rate);
+                let text = text.unwrap_or_else(|faults| panic!("{name}: {faults}"));
+                if shape.name == "star" && RATES.start() == &gbps {
+                    let scenario = Scenario::parse(&text, &[]).expect("it is valid");
+                    let conditions = Conditions::new(substrate(Backend::Virtual), "test");
+                    let run = Experiment::run(&scenario, conditions, &mut |_| {}).expect("it runs");
+                    let measures = &run.result.measures;
+                    assert_eq!(run.result.verdict, Verdict::Pass, "{name}: {measures:?}");
+                }
+            }
+        }
     }
 
     #[test]

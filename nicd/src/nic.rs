@@ -286,8 +286,9 @@ impl Device for Nic {
         let of_any = managed.map(|_| self.workload.next_action());
         for lane in self.data_lanes() {
             // A ready lane waits for the busy line or for credit. An arrival does not help it, because it goes behind
-            // the messages that wait. A permission may, or a stop that withdraws the first message: the frame that is then
-            // first may be short enough for the credit that is left. A lane that is not ready waits for either, but not before the line is free.
+            // the messages that wait. A permission may, or a stop that withdraws the first message: the frame that is
+            // then first may be short enough for the credit that is left. A lane that is not ready waits for either, but
+            // not before the line is free.
             let permission = self.adapter.next_permission(lane);
             if !self.adapter.is_ready(lane) {
                 let action = of_any.unwrap_or_else(|| self.workload.next_action_at(lane));

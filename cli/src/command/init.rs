@@ -1,7 +1,7 @@
 //! `pausebed init [FILE]`: writes a scenario with comments, by three questions or from options.
 
 use crate::exit::{Exit, Failure, Outcome};
-use crate::starter::{self, SCHEMA_FILE, SHAPES, Shape};
+use crate::starter::{self, RATES, SCHEMA_FILE, SHAPES, Shape};
 use proto::congestion::schemes::{self, Scheme, find};
 use proto::technology::Technology;
 use proto::units::BitRate;
@@ -25,7 +25,7 @@ pub(super) struct Options {
     /// The congestion control scheme.
     #[arg(long, value_parser = schemes::all().iter().map(|scheme| scheme.name).collect::<Vec<_>>())]
     scheme: Option<String>,
-    /// The rate of the links, as in "100 Gbps"; else what is usual: 8 Gbps on infiniband, 40 Gbps with RoCE, 10 Gbps with
+    /// The rate of the links, as in "100 Gbps", from 1 Gbps to 1600 Gbps; else what is usual: 8 Gbps on infiniband, 40 Gbps with RoCE, 10 Gbps with
     /// bcn and qcn.
     #[arg(long)]
     rate: Option<BitRate>,
@@ -91,7 +91,16 @@ fn text<A: BufRead, Q: Write>(
             "{scheme} does not work on {technology}\n    hint: {hint}"
         )));
     }
-    Ok(starter::text(technology, shape, row, options.rate))
+    let in_range = |rate: &BitRate| {
+        let (least, most) = (BitRate::gbps(*RATES.start()), BitRate::gbps(*RATES.end()));
+        (least..=most).contains(rate)
+    };
+    if !options.rate.as_ref().is_none_or(in_range) {
+        let (least, most) = (RATES.start(), RATES.end());
+        return Err(Failure::usage(format!("--rate is from \"{least} Gbps\" to \"{most} Gbps\"")));
+    }
+    starter::text(technology, shape, row, options.rate)
+        .map_err(|faults| Failure::usage(format!("no file for this rate: {faults}")))
 }
 
 /// A word, and what it means.
