@@ -139,10 +139,10 @@ impl ExactWorker {
         let mut inputs: Vec<DeviceInputs<OwnCable>> =
             devices.iter().map(|device| DeviceInputs::new(&**device)).collect();
         for (device, inputs) in inputs.iter_mut().enumerate() {
-            for (port, cable) in inputs.cables.iter_mut().enumerate() {
-                let line = lines.outgoing(device, PortNumber::from_index(port)).copied();
-                inputs.lines[port].delay = line.map_or(Duration::ZERO, |line| line.delay);
-                *cable = line.map(|line| {
+            for (index, port) in inputs.ports.iter_mut().enumerate() {
+                let line = lines.outgoing(device, PortNumber::from_index(index)).copied();
+                port.line.delay = line.map_or(Duration::ZERO, |line| line.delay);
+                port.cable = line.map(|line| {
                     let impairer = impairers[line.index()].take();
                     OwnCable { line, impairer }
                 });
@@ -388,7 +388,7 @@ impl ExactWorker {
     }
 
     fn injected(&self) -> Injected {
-        let cables = self.inputs.iter().flat_map(|inputs| inputs.cables.iter().flatten());
+        let cables = self.inputs.iter().flat_map(DeviceInputs::cables);
         Injected::by(cables.filter_map(|cable| cable.impairer.as_ref()))
     }
 

@@ -10,15 +10,28 @@ use std::collections::VecDeque;
 /// When the last bit of a frame left its sender, and when it reaches the receiver.
 pub(crate) type Times = (Instant, Instant);
 
-/// Frames on the way to one port, in the order of arrival.
-#[derive(Default)]
-struct PortQueue {
+/// A port: the frames on the way to it, and where those that leave it go.
+pub(crate) struct Port<C> {
+    /// The laws that its frames obey.
+    pub line: Line,
+    /// The far end of its cable; `None` without a cable.
+    pub cable: Option<C>,
+    /// Its frames are shown to the observer.
+    pub is_watched: bool,
+    /// In the order of arrival.
     frames: VecDeque<(Instant, Frame)>,
     /// Arrival of the last frame put on the cable. A cable keeps order, so a delayed frame delays those behind
     /// it.
     last: Instant,
     /// The same for frames from outside.
     last_fed: Instant,
+}
+
+impl<C> Port<C> {
+    fn new(line: Line) -> Port<C> {
+        let (last, last_fed) = (Instant::ZERO, Instant::ZERO);
+        Port { line, cable: None, is_watched: false, frames: VecDeque::new(), last, last_fed }
+    }
 }
 
 /// The next input of a device.
@@ -33,28 +46,16 @@ pub(crate) enum Due {
 pub(crate) struct DeviceInputs<C> {
     /// Arrival of the first frame at each port; the timer is behind the last port.
     due: Vec<Instant>,
-    queues: Vec<PortQueue>,
-    /// By port: the far end of its cable; `None` without a cable.
-    pub cables: Vec<Option<C>>,
-    /// By port: frames here are shown to the observer.
-    pub watched: Vec<bool>,
-    /// By port: the laws that frames obey.
-    pub lines: Vec<Line>,
+    pub ports: Vec<Port<C>>,
 }
 
 impl<C> DeviceInputs<C> {
     /// The inputs of `device`, whose timer is due at instant zero.
     pub fn new(device: &dyn Device) -> DeviceInputs<C> {
-        let ports = device.ports();
-        let mut due = vec![Instant::NEVER; ports + 1];
-        due[ports] = Instant::ZERO;
-        DeviceInputs {
-            due,
-            queues: (0..ports).map(|_| PortQueue::default()).collect(),
-            cables: (0..ports).map(|_| None).collect(),
-            watched: vec![false; ports],
-            lines: lines_of(device),
-        }
+        let ports: Vec<Port<C>> = lines_of(device).into_iter().map(Port::new).collect();
+        let mut due = vec![Instant::NEVER; ports.len() + 1];
+        due[ports.len()] = Instant::ZERO;
+        DeviceInputs { due, ports }
     }
 
     /// The load of this device, for assigning it to a shard: its ports and its timer.
@@ -65,13 +66,13 @@ impl<C> DeviceInputs<C> {
     /// The instant of the next input, and which it is. At one instant ports go in order and before the timer.
     pub fn next(&self) -> (Instant, Due) {
         let (at, slot) = Instant::earliest(&self.due);
-        let is_frame = slot < self.queues.len();
+        let is_frame = slot < self.ports.len();
         (at, if is_frame { Due::Frame(PortNumber::from_index(slot)) } else { Due::Timer })
     }
 
     /// Sets the instant of the device's timer; [`Instant::NEVER`] for none.
     pub(crate) fn set_timer(&mut self, at: Instant) {
-        let timer = self.queues.len();
+        let timer = self.ports.len();
         self.due[timer] = at;
     }
 
@@ -80,7 +81,7 @@ impl<C> DeviceInputs<C> {
     /// # Panics
     /// If there is none; [`DeviceInputs::next`] returns whether there is one.
     pub(crate) fn pop_arrival(&mut self, port: PortNumber) -> (Instant, Frame) {
-        let frames = &mut self.queues[port.index()].frames;
+        let frames = &mut self.ports[port.index()].frames;
         let first = frames.pop_front().expect("a port with a pending instant has a frame");
         self.due[port.index()] = frames.front().map_or(Instant::NEVER, |(arrives, _)| *arrives);
         first
@@ -94,10 +95,10 @@ impl<C> DeviceInputs<C> {
         (left, arrives): Times,
         frame: Frame,
     ) -> Instant {
-        self.lines[port.index()].approaches(left, arrives);
-        let last = &mut self.queues[port.index()].last;
-        *last = arrives.max(*last);
-        let arrives = *last;
+        let to = &mut self.ports[port.index()];
+        to.line.approaches(left, arrives);
+        to.last = arrives.max(to.last);
+        let arrives = to.last;
         self.insert(port, arrives, frame);
         arrives
     }
@@ -105,15 +106,15 @@ impl<C> DeviceInputs<C> {
     /// Adds a frame from outside, which arrives not before those fed to `port` earlier. It does not delay
     /// frames on the cable.
     pub fn feed(&mut self, port: PortNumber, arrives: Instant, frame: Frame) {
-        let last = &mut self.queues[port.index()].last_fed;
-        *last = arrives.max(*last);
-        let arrives = *last;
+        let to = &mut self.ports[port.index()];
+        to.last_fed = arrives.max(to.last_fed);
+        let arrives = to.last_fed;
         self.insert(port, arrives, frame);
     }
 
     /// Inserts a frame by its arrival.
     fn insert(&mut self, port: PortNumber, arrives: Instant, frame: Frame) {
-        let frames = &mut self.queues[port.index()].frames;
+        let frames = &mut self.ports[port.index()].frames;
         if frames.back().is_none_or(|(last, _)| *last <= arrives) {
             frames.push_back((arrives, frame));
         } else {
@@ -124,8 +125,13 @@ impl<C> DeviceInputs<C> {
         self.due[port.index()] = self.due[port.index()].min(arrives);
     }
 
+    /// The cables that the device has.
+    pub fn cables(&self) -> impl Iterator<Item = &C> {
+        self.ports.iter().filter_map(|port| port.cable.as_ref())
+    }
+
     /// All frames that have not arrived yet.
     pub fn in_flight(&self) -> impl Iterator<Item = &Frame> {
-        self.queues.iter().flat_map(|insert| &insert.frames).map(|(_, frame)| frame)
+        self.ports.iter().flat_map(|port| &port.frames).map(|(_, frame)| frame)
     }
 }

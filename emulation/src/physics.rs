@@ -31,53 +31,45 @@ use std::collections::VecDeque;
 
 /// One direction of a cable, at the port that sends.
 pub(crate) struct Line {
-    port: PortNumber,
-    /// The present rate of the port; none for a device without a link.
-    rate: Option<BitRate>,
-    /// Picoseconds an octet at that rate, where it is a whole number: a multiplication is cheaper than a division. Else so
-    /// many that each frame is looked at more closely.
-    octet_ps: u64,
-    overhead: Bytes,
     /// When the last bit of the latest frame left.
     free_at: Instant,
-    control: Control,
-    /// A violation was reported; one a line is enough.
-    is_broken: bool,
-    /// Of the cable to this port.
-    pub delay: Duration,
+    /// The end of the latest pause: an earlier frame is looked at more closely.
+    paused_until: Instant,
+    /// Picoseconds an octet at the present rate, where it is a whole number: a multiplication is cheaper than a division.
+    /// Else so many that each frame is looked at more closely.
+    octet_ps: u64,
+    overhead: Bytes,
+    credits: CreditAccount,
     /// A frame came to this port sooner than its cable permits: when it should have.
     not_before: Instant,
-}
-
-/// What permits a frame to start.
-enum Control {
-    None,
-    Credit(CreditAccount),
-    Pause(Box<PauseAccount>),
+    /// Of the cable to this port.
+    pub delay: Duration,
+    port: PortNumber,
+    /// A violation was reported; one a line is enough.
+    is_broken: bool,
+    /// The present rate of the port; none for a device without a link.
+    rate: Option<BitRate>,
+    /// On links with pauses that the device obeys.
+    pauses: Option<Box<PauseAccount>>,
 }
 
 /// Credits of the data lanes of one link.
 struct CreditAccount {
+    /// By lane: blocks that may be sent yet. An array of all, because a lane's number needs no check then; those without
+    /// credits have more blocks than any run sends.
+    room: [i64; 16],
+    /// By lane: the latest limit (FCCL), modulo 4096.
+    limits: [u16; 16],
     data_lanes: u8,
-    /// By lane; an array of all, because a lane's number needs no check then.
-    lanes: [LaneCredit; 16],
-}
-
-/// Credits of one lane, in blocks modulo 4096.
-#[derive(Clone, Copy, Default)]
-struct LaneCredit {
-    sent: u16,
-    limit: u16,
 }
 
 /// Pauses of the priorities of one link.
 struct PauseAccount {
     config: PauseConfig,
+    /// The rate at which pause quanta are counted.
     rate: BitRate,
     /// By priority: in which interval no frame starts.
     paused: [(Instant, Instant); Pfc::PRIORITIES],
-    /// The end of the latest of them.
-    until: Instant,
     /// When the link goes down and comes up.
     edges: VecDeque<Instant>,
     is_down: bool,
@@ -95,32 +87,25 @@ pub(crate) fn lines_of(device: &dyn Device) -> Vec<Line> {
 
 impl Line {
     fn new(port: PortNumber, link: Option<&LinkConfig>, ignores_pauses: bool) -> Line {
-        let control = match link.map(|link| &link.control) {
-            None => Control::None,
-            Some(FlowControlConfig::Credit(credit)) => {
-                let data_lanes = credit.data_lanes;
-                Control::Credit(CreditAccount { data_lanes, lanes: Default::default() })
+        let (data_lanes, pauses) = match link.map(|link| (&link.control, link.rate)) {
+            Some((FlowControlConfig::Credit(credit), _)) => (credit.data_lanes, None),
+            Some((FlowControlConfig::Pause(pause), rate)) if !ignores_pauses => {
+                (0, Some(Box::new(PauseAccount::new(pause, rate))))
             }
-            Some(FlowControlConfig::Pause(_)) if ignores_pauses => Control::None,
-            Some(FlowControlConfig::Pause(pause)) => Control::Pause(Box::new(PauseAccount {
-                rate: pause.quanta_rate.or(link.map(|link| link.rate)).unwrap_or(BitRate::gbps(1)),
-                paused: Default::default(),
-                until: Instant::ZERO,
-                edges: pause.outages.iter().flat_map(|outage| [outage.from, outage.to]).collect(),
-                is_down: false,
-                config: pause.clone(),
-            })),
+            _ => (0, None),
         };
         Line {
-            port,
-            rate: link.map(|link| link.rate),
+            free_at: Instant::ZERO,
+            paused_until: Instant::ZERO,
             octet_ps: link.map_or(NOT_WHOLE, |link| octet_ps(link.rate)),
             overhead: link.map_or(Bytes::ZERO, LinkConfig::overhead),
-            free_at: Instant::ZERO,
-            control,
-            is_broken: false,
-            delay: Duration::ZERO,
+            credits: CreditAccount::new(data_lanes),
             not_before: Instant::ZERO,
+            delay: Duration::ZERO,
+            port,
+            is_broken: false,
+            rate: link.map(|link| link.rate),
+            pauses,
         }
     }
 
@@ -132,10 +117,10 @@ impl Line {
 
     /// The link goes down or comes up at `now`, by hand.
     pub fn reset(&mut self, now: Instant) {
-        match &mut self.control {
-            Control::None => {}
-            Control::Credit(credit) => credit.lanes = Default::default(),
-            Control::Pause(pause) => pause.end_all(now),
+        self.credits = CreditAccount::new(self.credits.data_lanes);
+        if let Some(pauses) = &mut self.pauses {
+            pauses.end_all(now);
+            self.paused_until = pauses.until();
         }
     }
 
@@ -148,18 +133,19 @@ impl Line {
     }
 
     /// Checks a frame whose last bit leaves at `end`, sent in `step`.
-    #[inline]
+    #[inline(always)]
     pub fn departs(&mut self, frame: &Frame, end: Instant, step: Step) -> Option<Box<DeviceEvent>> {
-        let size = frame.line_size();
+        let (size, begin, has_credit) = match frame.kind {
+            FrameKind::Infiniband => {
+                let size = frame.line_size();
+                (size, self.free_at, self.credits.charge(frame, size))
+            }
+            FrameKind::InfinibandLink => (frame.line_size(), self.free_at, !is_init(frame)),
+            FrameKind::Ethernet => (frame.line_size(), self.free_at.max(self.paused_until), true),
+        };
         // Sizes of frames are far below what could overflow.
         let duration = size.get().wrapping_add(self.overhead.get()).wrapping_mul(self.octet_ps);
-        let earliest = self.free_at.max(step.since).as_ps().wrapping_add(duration);
-        let is_free = match &mut self.control {
-            Control::None => true,
-            Control::Credit(credit) => credit.charge(frame, size),
-            Control::Pause(pause) => pause.until.as_ps().wrapping_add(duration) <= end.as_ps(),
-        };
-        if !is_free || end.as_ps() < earliest {
+        if !has_credit || end.as_ps() < begin.max(step.since).as_ps().wrapping_add(duration) {
             return self.judge(frame, end, step.since);
         }
         self.free_at = end;
@@ -179,40 +165,48 @@ impl Line {
         } else if start < since {
             (Law::Causality, 0, since)
         } else {
-            match &mut self.control {
-                Control::None => return None,
-                Control::Credit(credit) => (Law::Credit, credit.settle(frame)?, Instant::NEVER),
-                Control::Pause(pause) => {
-                    let (priority, until) = pause.bars(frame, start)?;
+            match (frame.kind, &mut self.pauses) {
+                (FrameKind::Ethernet, None) => return None,
+                (FrameKind::Ethernet, Some(pauses)) => {
+                    let (priority, until) = pauses.bars(frame, start)?;
                     (Law::Pause, priority, until)
                 }
+                _ => (Law::Credit, self.credits.settle(frame)?, Instant::NEVER),
             }
         };
         self.report(violation, start, size)
     }
 
-    /// Notes a frame that arrived at `arrived` at the port that sends, and is handled in `step`.
-    #[inline]
+    /// Notes a frame that arrived at `arrived` at the port that sends, and is handled in `step`. `is_local` says that it
+    /// controls the flow of this link ([`crate::cable::is_link_local`]).
+    #[inline(always)]
     pub fn arrives(
         &mut self,
         frame: &Frame,
+        is_local: bool,
         arrived: Instant,
         step: Step,
     ) -> Option<Box<DeviceEvent>> {
-        match &mut self.control {
-            Control::None => {}
-            Control::Credit(credit) => credit.extend(frame),
-            Control::Pause(pause) => {
-                if is_link_local(frame.kind, &frame.octets) {
-                    pause.apply(frame, arrived, step.now);
-                }
-            }
+        if is_local {
+            self.obey(frame, arrived, step.now);
         }
         let earliest = arrived.max(self.not_before);
         if earliest <= step.now {
             return None;
         }
         self.report((Law::Delay, 0, earliest), step.now, frame.line_size())
+    }
+
+    /// Applies a frame that controls the flow of this link.
+    #[inline(never)]
+    fn obey(&mut self, frame: &Frame, arrived: Instant, now: Instant) {
+        match &mut self.pauses {
+            None => self.credits.extend(frame),
+            Some(pauses) => {
+                pauses.apply(frame, arrived, now);
+                self.paused_until = pauses.until();
+            }
+        }
     }
 
     /// The event of the first violation.
@@ -238,48 +232,55 @@ fn octet_ps(rate: BitRate) -> u64 {
     if BITS_PS.is_multiple_of(rate.get()) { BITS_PS / rate.get() } else { NOT_WHOLE }
 }
 
-/// The counters are twelve bits wide, and a limit is at most half of their range ahead.
-const BLOCKS: u16 = 0xfff;
-const AHEAD_MAX: u16 = 2048;
-
-impl LaneCredit {
-    fn is_exceeded(self) -> bool {
-        self.limit.wrapping_sub(self.sent) & BLOCKS > AHEAD_MAX
+/// How far the limit `to` is ahead of the count `from`, in blocks: the counters are twelve bits wide, and a limit is at
+/// most half of their range ahead. Source: IBTA Vol 1, 7.9.4.2.
+fn ahead(to: u16, from: u16) -> i64 {
+    const BLOCKS: u16 = 0xfff;
+    const AHEAD_MAX: u16 = 2048;
+    match to.wrapping_sub(from) & BLOCKS {
+        ahead @ ..=AHEAD_MAX => i64::from(ahead),
+        behind => i64::from(behind) - i64::from(BLOCKS) - 1,
     }
 }
 
+/// Whether a link packet initializes its lane.
+#[inline]
+fn is_init(frame: &Frame) -> bool {
+    frame.octets.first().is_some_and(|first| first >> 4 == FlowControlOp::Init.bits())
+}
+
 impl CreditAccount {
-    /// Charges a packet to its lane, and returns whether the lane had credit for it. VL15 and link packets need none, but
-    /// link packets that initialize are for [`Self::settle`].
+    /// No data lane has credit; VL15 and lanes that the link does not have need none.
+    fn new(data_lanes: u8) -> CreditAccount {
+        let room = |lane| if lane < usize::from(data_lanes) { 0 } else { i64::MAX };
+        CreditAccount { room: std::array::from_fn(room), limits: Default::default(), data_lanes }
+    }
+
+    /// Charges a packet to its lane, and returns whether the lane had credit for it.
     #[inline]
     fn charge(&mut self, frame: &Frame, size: Bytes) -> bool {
         let Some(first) = frame.octets.first() else { return true };
-        let number = first >> 4;
-        if frame.kind != FrameKind::Infiniband {
-            return number != FlowControlOp::Init.bits();
-        }
-        let lane = &mut self.lanes[usize::from(number)];
-        lane.sent = lane.sent.wrapping_add(blocks(size) as u16) & BLOCKS;
-        number >= self.data_lanes || !lane.is_exceeded()
+        let room = &mut self.room[usize::from(first >> 4)];
+        *room = room.wrapping_sub(i64::from(blocks(size)));
+        *room >= 0
     }
 
     /// The lane of a packet that was charged, if that exceeds its credit. A link packet that initializes restarts the count
     /// of its lane.
     fn settle(&mut self, frame: &Frame) -> Option<u8> {
         if frame.kind == FrameKind::Infiniband {
-            let number = frame.octets.first()? >> 4;
-            let is_data = number < self.data_lanes;
-            return (is_data && self.lanes[usize::from(number)].is_exceeded()).then_some(number);
+            let lane = frame.octets.first()? >> 4;
+            return (self.room[usize::from(lane)] < 0).then_some(lane);
         }
         let packet = FlowControlPacket::parse_intact(&frame.octets).ok()?;
-        if packet.op == FlowControlOp::Init {
-            self.lanes[packet.virtual_lane.index()].sent = 0;
+        let lane = packet.virtual_lane;
+        if packet.op == FlowControlOp::Init && lane.get() < self.data_lanes {
+            self.room[lane.index()] = ahead(self.limits[lane.index()], 0);
         }
         None
     }
 
     /// Applies a good flow-control packet.
-    #[inline]
     fn extend(&mut self, frame: &Frame) {
         if frame.kind != FrameKind::InfinibandLink {
             return;
@@ -290,13 +291,26 @@ impl CreditAccount {
         };
         if let Ok(packet) = packet
             && !matches!(packet.op, FlowControlOp::Unknown(_))
+            && packet.virtual_lane.get() < self.data_lanes
         {
-            self.lanes[packet.virtual_lane.index()].limit = packet.fccl & BLOCKS;
+            let lane = packet.virtual_lane.index();
+            self.room[lane] += ahead(packet.fccl, self.limits[lane]);
+            self.limits[lane] = packet.fccl;
         }
     }
 }
 
 impl PauseAccount {
+    fn new(config: &PauseConfig, rate: BitRate) -> PauseAccount {
+        PauseAccount {
+            rate: config.quanta_rate.unwrap_or(rate),
+            paused: Default::default(),
+            edges: config.outages.iter().flat_map(|outage| [outage.from, outage.to]).collect(),
+            is_down: false,
+            config: config.clone(),
+        }
+    }
+
     /// Applies the outages that began or ended by `now`: each ends all pauses.
     fn pass_edges(&mut self, now: Instant) {
         while let Some(edge) = self.edges.pop_front_if(|edge| *edge <= now) {
@@ -307,7 +321,11 @@ impl PauseAccount {
 
     fn end_all(&mut self, at: Instant) {
         self.paused.iter_mut().for_each(|(_, until)| *until = at.min(*until));
-        self.until = at.min(self.until);
+    }
+
+    /// The end of the latest pause.
+    fn until(&self) -> Instant {
+        self.paused.iter().map(|(_, until)| *until).max().unwrap_or_default()
     }
 
     /// The pause in which a frame that starts at `start` may not: its priority, and when it ends.
@@ -362,7 +380,6 @@ impl PauseAccount {
                 *pause = (begin, from + quanta(time, self.rate));
             }
         }
-        self.until = self.paused.iter().map(|(_, until)| *until).max().unwrap_or_default();
     }
 }
 

@@ -83,8 +83,8 @@ impl Simulator {
             for (from, to) in [(link.a, link.b), (link.b, link.a)] {
                 let impairer = Impairer::new(wiring, from, seed);
                 let cable = CableEnd { to, delay: link.delay, impairer };
-                inputs[from.node].cables[from.port.index()] = Some(cable);
-                inputs[to.node].lines[to.port.index()].delay = link.delay;
+                inputs[from.node].ports[from.port.index()].cable = Some(cable);
+                inputs[to.node].ports[to.port.index()].line.delay = link.delay;
             }
         }
         // Cables without delay make the window one instant, which is then run again for each round of frames at
@@ -175,7 +175,7 @@ impl Simulator {
         let in_flight = self.inputs.iter().flat_map(DeviceInputs::in_flight);
         let travels = |frame: &&Frame| !is_link_local(frame.kind, &frame.octets);
         self.tally.on_cables = in_flight.filter(travels).count() as u64;
-        let cables = self.inputs.iter().flat_map(|inputs| inputs.cables.iter().flatten());
+        let cables = self.inputs.iter().flat_map(DeviceInputs::cables);
         self.tally.injected = Injected::by(cables.filter_map(|cable| cable.impairer.as_ref()));
         self.tally
     }

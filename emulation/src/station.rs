@@ -77,13 +77,14 @@ impl<C: Cable> Station<'_, C> {
         match due {
             Due::Frame(port) => {
                 let (arrived, frame) = inputs.pop_arrival(port);
-                let line = &mut inputs.lines[port.index()];
-                if let Some(event) = line.arrives(&frame, arrived, Step::at(at)) {
+                let is_local = is_link_local(frame.kind, &frame.octets);
+                seen.frame_hops += 1;
+                seen.packet_hops += u64::from(!is_local);
+                let at_port = &mut inputs.ports[port.index()];
+                if let Some(event) = at_port.line.arrives(&frame, is_local, arrived, Step::at(at)) {
                     seen.event(*node, *event, at);
                 }
-                seen.frame_hops += 1;
-                seen.packet_hops += u64::from(!is_link_local(frame.kind, &frame.octets));
-                if inputs.watched[port.index()] {
+                if at_port.is_watched {
                     let direction = Direction::Rx;
                     let passage = Passage { device: *node, port, direction, at, handled: at };
                     seen.frame(*node, &frame, passage);
@@ -112,17 +113,18 @@ fn depart<C: Cable>(
     send: &mut impl FnMut(&C, Frame, Instant),
 ) {
     let Departure { port, frame, at } = departure;
-    if let Some(event) = inputs.lines[port.index()].departs(&frame, at, Step::at(now)) {
+    let from = &mut inputs.ports[port.index()];
+    if let Some(event) = from.line.departs(&frame, at, Step::at(now)) {
         seen.event(node, *event, now);
     }
     // Neither a neighbour that runs in another thread nor one in another process can go back.
     let at = at.max(now);
-    if inputs.watched[port.index()] {
+    if from.is_watched {
         let direction = Direction::Tx;
         let passage = Passage { device: node, port, direction, at, handled: now };
         seen.frame(node, &frame, passage);
     }
-    let Some(cable) = &mut inputs.cables[port.index()] else { return };
+    let Some(cable) = &mut from.cable else { return };
     let Some(impairer) = cable.impairer() else { return send(cable, frame, at) };
     let impaired = impairer.apply(frame, at);
     for frame in impaired.frames.into_iter().flatten() {
@@ -133,8 +135,8 @@ fn depart<C: Cable>(
 /// Notes at which ports of the devices the observer wants frames.
 pub(crate) fn watch<C>(inputs: &mut [DeviceInputs<C>], observer: &dyn Observer) {
     for (node, inputs) in inputs.iter_mut().enumerate() {
-        for (port, watched) in inputs.watched.iter_mut().enumerate() {
-            *watched = observer.wants_frames(node, PortNumber::from_index(port));
+        for (port, state) in inputs.ports.iter_mut().enumerate() {
+            state.is_watched = observer.wants_frames(node, PortNumber::from_index(port));
         }
     }
 }

@@ -29,16 +29,19 @@ pub struct Step {
 
 impl Step {
     /// A step at `now`: a timer, a change, or a frame that is handled in time.
+    #[inline]
     pub fn at(now: Instant) -> Step {
         Step { now, since: now }
     }
 
     /// A step at `now` that handles a frame which arrived at `arrived`.
+    #[inline]
     pub fn late(arrived: Instant, now: Instant) -> Step {
         Step { now, since: arrived.min(now) }
     }
 
     /// The step that a call at `now` belongs to: this one, or a new one.
+    #[inline]
     pub fn resume(self, now: Instant) -> Step {
         if self.now == now { self } else { Step::at(now) }
     }

@@ -1,6 +1,7 @@
 //! One step of a device: its input, and what it sends and reports afterwards.
 
 use super::Worker;
+use crate::cable::is_link_local;
 use crate::cable::memory::Flight;
 use crate::observer::{Observer, Passage};
 use proto::device::Step;
@@ -23,7 +24,9 @@ impl Worker {
         let (direction, handled) = (Direction::Rx, self.now);
         self.observe_frame(&frame, Passage { device, port, direction, at, handled });
         let step = Step::late(at, self.now);
-        if let Some(event) = self.laws[device][port.index()].arrives(&frame, at, step) {
+        let is_local = is_link_local(frame.kind, &frame.octets);
+        let law = &mut self.laws[device][port.index()];
+        if let Some(event) = law.arrives(&frame, is_local, at, step) {
             self.run.recorder.event(device, *event, self.now);
         }
         self.run.devices[device].handle_frame(port, frame, at, self.now);

@@ -97,11 +97,11 @@ fn a_frame_is_received_not_before_the_delay_is_over() {
     let mut line = ethernet(Vec::new());
     line.delay = Duration::from_ns(50);
     line.approaches(ns(100), ns(150));
-    assert_eq!(broken(line.arrives(&tagged(0), ns(150), Step::at(ns(150)))), None);
+    assert_eq!(broken(line.arrives(&tagged(0), false, ns(150), Step::at(ns(150)))), None);
     line.approaches(ns(200), ns(249));
-    let event = line.arrives(&tagged(0), ns(249), Step::at(ns(249)));
+    let event = line.arrives(&tagged(0), false, ns(249), Step::at(ns(249)));
     assert_eq!(broken(event), Some((Law::Delay, 249, 250)));
-    let event = ethernet(Vec::new()).arrives(&tagged(0), ns(9), Step::at(ns(8)));
+    let event = ethernet(Vec::new()).arrives(&tagged(0), false, ns(9), Step::at(ns(8)));
     assert_eq!(broken(event), Some((Law::Delay, 8, 9)), "it is handled before it arrives");
 }
 
@@ -109,7 +109,7 @@ fn a_frame_is_received_not_before_the_delay_is_over() {
 fn a_packet_needs_credit_for_all_of_it() {
     let mut line = infiniband();
     let step = Step::at(ns(0));
-    assert_eq!(broken(line.arrives(&credits(FlowControlOp::Init, 2), ns(0), step)), None);
+    assert_eq!(broken(line.arrives(&credits(FlowControlOp::Init, 2), true, ns(0), step)), None);
     assert_eq!(broken(line.departs(&packet(64), ns(64), step)), None);
     let event = line.departs(&packet(65), ns(200), step);
     assert_eq!(broken(event).map(|(law, at, _)| (law, at)), Some((Law::Credit, 135)));
@@ -119,7 +119,7 @@ fn a_packet_needs_credit_for_all_of_it() {
 fn a_link_that_initializes_counts_from_zero() {
     let mut line = infiniband();
     let step = Step::at(ns(0));
-    line.arrives(&credits(FlowControlOp::Normal, 1), ns(0), step);
+    line.arrives(&credits(FlowControlOp::Normal, 1), true, ns(0), step);
     assert_eq!(broken(line.departs(&packet(64), ns(64), step)), None);
     assert_eq!(broken(line.departs(&credits(FlowControlOp::Init, 0), ns(72), step)), None);
     assert_eq!(broken(line.departs(&packet(64), ns(200), step)), None);
@@ -131,7 +131,7 @@ fn no_frame_of_a_priority_starts_in_a_pause_of_it() {
     let step = |at| Step::at(ns(at));
     let paused = || {
         let mut line = ethernet(Vec::new());
-        line.arrives(&pfc(3, 10), ns(1_000), step(1_000));
+        line.arrives(&pfc(3, 10), true, ns(1_000), step(1_000));
         line
     };
     for (start, lawful) in [(999, true), (1_000, false), (1_639, false), (1_640, true)] {
@@ -142,11 +142,11 @@ fn no_frame_of_a_priority_starts_in_a_pause_of_it() {
     assert_eq!(broken(paused().departs(&tagged(2), ns(1_200), step(0))), None);
     assert_eq!(broken(paused().departs(&pfc(3, 0), ns(1_200), step(0))), None, "MAC control");
     let mut resumed = paused();
-    resumed.arrives(&pfc(3, 0), ns(1_100), step(1_100));
+    resumed.arrives(&pfc(3, 0), true, ns(1_100), step(1_100));
     assert_eq!(broken(resumed.departs(&tagged(3), ns(1_200), step(1_100))), None);
     // A pause that is handled late is obeyed from then on.
     let mut late = ethernet(Vec::new());
-    late.arrives(&pfc(3, 10), ns(1_000), Step::late(ns(1_000), ns(1_300)));
+    late.arrives(&pfc(3, 10), true, ns(1_000), Step::late(ns(1_000), ns(1_300)));
     assert_eq!(broken(late.departs(&tagged(3), ns(1_350), step(0))), None);
     let event = late.departs(&tagged(3), ns(1_450), step(0));
     assert_eq!(broken(event), Some((Law::Pause, 1_350, 1_640)));
@@ -155,6 +155,6 @@ fn no_frame_of_a_priority_starts_in_a_pause_of_it() {
 #[test]
 fn an_outage_ends_all_pauses() {
     let mut line = ethernet(vec![Outage { from: ns(1_100), to: ns(1_200) }]);
-    line.arrives(&pfc(3, 10), ns(1_000), Step::at(ns(1_000)));
+    line.arrives(&pfc(3, 10), true, ns(1_000), Step::at(ns(1_000)));
     assert_eq!(broken(line.departs(&tagged(3), ns(1_350), Step::at(ns(1_250)))), None);
 }

@@ -403,7 +403,7 @@ fn a_panic_in_one_thread_ends_the_run_instead_of_hanging_it() {
     // A frame for a port that the device does not have.
     let mut row = Row::new([&[(10, 0, 1)], &[], &[]]);
     row.simulator = row.simulator.on_threads(3);
-    row.simulator.inputs[0].cables[0].as_mut().expect("a:1 is wired").to.port =
+    row.simulator.inputs[0].ports[0].cable.as_mut().expect("a:1 is wired").to.port =
         PortNumber::from_index(9);
     row.run(1_000);
 }
