@@ -26,7 +26,7 @@ use proto::link::LinkConfig;
 use proto::link::port::{Arrival, LinkPort};
 use proto::units::{BitRate, Instant};
 
-pub use buffers::{headroom_needed, short_pool};
+pub use buffers::{buffer_needed, headroom_needed, short_pool};
 pub use error::ConfigError;
 
 mod buffers;

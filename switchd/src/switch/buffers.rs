@@ -1,15 +1,15 @@
 //! Memory model and queues of a switch, built from its configuration.
 
-use crate::config::{PortConfig, SwitchConfig};
+use crate::config::{MemoryConfig, SwitchConfig};
 use crate::memory::Memory;
 use crate::memory::headroom::{self, MemoryError, ShortPool};
 use crate::memory::ingress::{IngressPort, Room};
 use crate::memory::models::{self, Model};
 use crate::memory::queues::{QueueShape, Queues};
 use proto::Technology;
-use proto::link::PauseMode;
 use proto::link::credit::block_octets;
-use proto::units::Bytes;
+use proto::link::{LinkConfig, PauseMode};
+use proto::units::{Bytes, Duration};
 
 /// Octets that an Ethernet frame may have beyond a full data frame: two tags, IPv6 and the longest extended
 /// headers.
@@ -22,7 +22,7 @@ pub(super) fn memory(config: &SwitchConfig, model: &Model) -> Result<Box<dyn Mem
 
 /// The properties of all ports that a memory model needs.
 pub(super) fn ingress(config: &SwitchConfig) -> Vec<IngressPort> {
-    config.ports.iter().map(ingress_port).collect()
+    config.ports.iter().map(|port| ingress_port(&port.link, port.delay)).collect()
 }
 
 /// The least `memory.headroom` with which a switch of this configuration loses no frame of a lossless
@@ -36,6 +36,24 @@ pub fn headroom_needed(config: &SwitchConfig) -> Bytes {
     needed.max().unwrap_or_default()
 }
 
+/// The least receive buffer with which a port behind a cable of `delay` loses no frame of a lossless priority, if it
+/// pauses each that holds more than `xoff`. Zero without lossless priorities.
+pub fn buffer_needed(
+    link: &LinkConfig,
+    delay: Duration,
+    xoff: Bytes,
+    numbers: &MemoryConfig,
+) -> Bytes {
+    let port = ingress_port(link, delay);
+    let behind = headroom::behind_a_mark(&port, Room { ingress: &[], numbers });
+    // A pause of a whole link stops all priorities, PFC one.
+    let pauses = match link.pause().map(|pause| pause.mode) {
+        Some(PauseMode::Pfc) => u64::from(port.lossless.count_ones()),
+        _ => u64::from(port.lossless != 0),
+    };
+    (xoff + behind) * pauses
+}
+
 /// How far the headroom pool of a switch of this configuration goes; `None` if it has none, or one that serves all
 /// lossless priorities of all ports at once.
 pub fn short_pool(config: &SwitchConfig) -> Option<ShortPool> {
@@ -46,19 +64,19 @@ pub fn short_pool(config: &SwitchConfig) -> Option<ShortPool> {
 }
 
 /// The properties of a port that a memory model needs. PAUSE protects all priorities alike.
-fn ingress_port(port: &PortConfig) -> IngressPort {
-    let pause = port.link.pause();
+fn ingress_port(link: &LinkConfig, delay: Duration) -> IngressPort {
+    let pause = link.pause();
     let lossless = pause.map_or(0, |pause| match pause.mode {
         PauseMode::None => 0,
         PauseMode::Global => u8::MAX,
         PauseMode::Pfc => pause.lossless,
     });
     IngressPort {
-        buffer: port.link.buffer,
+        buffer: link.buffer,
         // Frames arrive at the speed that the far end has, which a port without a rate of its own states for quanta.
-        rate: pause.and_then(|pause| pause.quanta_rate).unwrap_or(port.link.rate),
-        delay: port.delay,
-        full_frame: port.link.full_frame() + RARE_HEADERS,
+        rate: pause.and_then(|pause| pause.quanta_rate).unwrap_or(link.rate),
+        delay,
+        full_frame: link.full_frame() + RARE_HEADERS,
         lossless,
     }
 }

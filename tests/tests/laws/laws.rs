@@ -186,7 +186,7 @@ struct Holds {
 fn conditions(scenario: &Scenario, ran: &Ran) -> Holds {
     let fabric = &scenario.fabric;
     let faults = !scenario.impairments.is_empty() || !scenario.outages.is_empty();
-    let afflicted = !fabric.afflicted.drains.is_empty() || !fabric.afflicted.storms.is_empty();
+    let afflicted = !fabric.afflicted.storms.is_empty();
     // A watchdog gives up lossless frames, and a neighbour that does not obey sends into a full buffer.
     let obeys = match &fabric.link.control {
         FlowControlConfig::Credit(_) => true,

@@ -1,20 +1,22 @@
 //! Checks the configurations of devices before any device is started. Of switches on Ethernet: whether headroom covers
 //! what may still come in, and whether buffers leave room beside it. A pool of headroom that not all ports can use at
-//! once is a warning.
+//! once is a warning. Of NICs with slow hosts: the same for their receive buffers.
 
 use crate::Scenario;
 use crate::keyfile::fields::Fields;
 use crate::keyfile::problem::Complaint;
 use crate::render;
+use crate::topology::end;
 use proto::technology::Technology;
 use switchd::config::SwitchConfig;
 use switchd::memory::headroom::{MemoryError, ShortPool};
-use switchd::switch::{ConfigError, headroom_needed, short_pool};
+use switchd::switch::{ConfigError, buffer_needed, headroom_needed, short_pool};
 
 /// Reports the first error of a switch on Ethernet, and the first of a NIC. Switches with credits need no such checks.
 pub fn check(scenario: &Scenario, fabric: &Fields<'_>) {
     if scenario.fabric.technology == Technology::Ethernet {
         check_switches(scenario, fabric);
+        check_drains(scenario, fabric);
     }
     let adapters = scenario.fabric.topology.adapters();
     let mut nics = (0..adapters).map(|node| render::nic(scenario, node));
@@ -49,6 +51,27 @@ fn check_switches(scenario: &Scenario, fabric: &Fields<'_>) {
         );
         let hint = format!("headroom_pool = \"{} B\" holds at all", needed.get());
         fields.warn("headroom_pool", Complaint::new(message, hint));
+    }
+}
+
+/// A NIC that pauses its neighbour for a slow host must hold what comes until the neighbour has stopped.
+fn check_drains(scenario: &Scenario, fabric: &Fields<'_>) {
+    let settings = &scenario.fabric;
+    let numbers = render::memory(settings);
+    let short = settings.afflicted.drains.iter().find_map(|(node, drain)| {
+        let config = render::nic(scenario, *node);
+        let delay = render::delay_at(settings, end(*node, 0));
+        let needed = buffer_needed(&config.link, delay, drain.xoff, &numbers);
+        (config.link.buffer < needed).then_some((config, drain.xoff, needed))
+    });
+    if let (Some((config, xoff, needed)), Some(fields)) = (short, fabric.table("nic")) {
+        let buffer = config.link.buffer;
+        let message = format!(
+            "{}: drain.xoff = {xoff} and what can still arrive after XOFF take {needed} of a buffer of {buffer}",
+            config.name
+        );
+        let hint = format!("buffer = \"{} B\" holds, or a lower drain.xoff", needed.get());
+        fields.error("buffer", message, hint);
     }
 }
 

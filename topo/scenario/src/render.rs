@@ -171,7 +171,7 @@ fn rate_at(settings: &FabricSettings, end: End) -> BitRate {
 }
 
 /// What the cable at `end` takes one way; what one of the default link would where there is none.
-fn delay_at(settings: &FabricSettings, end: End) -> Duration {
+pub(crate) fn delay_at(settings: &FabricSettings, end: End) -> Duration {
     if settings.attached_at(end).is_some() {
         return Duration::ZERO;
     }
@@ -225,7 +225,7 @@ fn address(node: &Node, port: PortNumber) -> MacAddress {
 
 /// The memory model's numbers; a neighbour that takes its time to respond needs room like one that is
 /// late.
-fn memory(settings: &FabricSettings) -> MemoryConfig {
+pub(crate) fn memory(settings: &FabricSettings) -> MemoryConfig {
     let response = match &settings.link.control {
         FlowControlConfig::Credit(_) => Duration::ZERO,
         FlowControlConfig::Pause(pause) => pause.response,

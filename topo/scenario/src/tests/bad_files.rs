@@ -396,3 +396,19 @@ fn headroom_that_cannot_hold_is_refused_with_the_figure_that_does() {
     let nothing = "link = { pause = \"none\" }";
     assert!(Scenario::parse(&ethernet(nothing), &[]).is_ok(), "nobody is silenced: no headroom");
 }
+
+#[test]
+fn a_receive_buffer_that_cannot_hold_is_refused_with_the_figure_that_does() {
+    let with = |buffer: &str| {
+        let drain = "{ at = \"h0\", receive_rate = \"5 Gbps\", xoff = \"20 KB\", xon = \"10 KB\" }";
+        let nic = format!("nic = {{ buffer = \"{buffer}\", drain = [{drain}] }}");
+        ethernet(&format!("switch = {{ headroom = \"8 KB\" }}\n{nic}"))
+    };
+    let short = told(&with("21 KB"));
+    assert!(short.contains("fabric.nic.buffer: h0: drain.xoff = 20 KB"), "{short}");
+    let hint = short.split("buffer = \"").nth(1).and_then(|rest| rest.split('"').next());
+    let needed = hint.expect("the figure");
+    assert!(Scenario::parse(&with(needed), &[]).is_ok(), "{needed}");
+    let octets: u64 = needed.trim_end_matches(" B").parse().expect("octets");
+    assert!(Scenario::parse(&with(&format!("{} B", octets - 1)), &[]).is_err(), "no octet more");
+}
