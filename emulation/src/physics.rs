@@ -265,22 +265,24 @@ impl CreditAccount {
         *room >= 0
     }
 
-    /// The lane of a packet that was charged, if that exceeds its credit. A link packet that initializes restarts the count
-    /// of its lane.
+    /// The lane of a packet that was charged, if that exceeds its credit. A link packet that initializes restarts the
+    /// counts.
     fn settle(&mut self, frame: &Frame) -> Option<u8> {
         if frame.kind == FrameKind::Infiniband {
             let lane = frame.octets.first()? >> 4;
             return (self.room[usize::from(lane)] < 0).then_some(lane);
         }
-        let packet = FlowControlPacket::parse_intact(&frame.octets).ok()?;
-        let lane = packet.virtual_lane;
-        if packet.op == FlowControlOp::Init && lane.get() < self.data_lanes {
-            self.room[lane.index()] = ahead(self.limits[lane.index()], 0);
-        }
+        self.restart();
         None
     }
 
-    /// Applies a good flow-control packet.
+    /// The link trains: nothing has been sent. A limit of before counts until the next one, which precedes the first packet.
+    fn restart(&mut self) {
+        let lanes = self.room.iter_mut().zip(self.limits).take(usize::from(self.data_lanes));
+        lanes.for_each(|(room, limit)| *room = ahead(limit, 0));
+    }
+
+    /// Applies a good flow-control packet. One that initializes restarts the counts of this end too.
     fn extend(&mut self, frame: &Frame) {
         if frame.kind != FrameKind::InfinibandLink {
             return;
@@ -289,14 +291,17 @@ impl CreditAccount {
             true => FlowControlPacket::parse(&frame.octets),
             false => FlowControlPacket::parse_intact(&frame.octets),
         };
-        if let Ok(packet) = packet
-            && !matches!(packet.op, FlowControlOp::Unknown(_))
-            && packet.virtual_lane.get() < self.data_lanes
-        {
-            let lane = packet.virtual_lane.index();
-            self.room[lane] += ahead(packet.fccl, self.limits[lane]);
-            self.limits[lane] = packet.fccl;
+        let Ok(packet) = packet else { return };
+        let lane = packet.virtual_lane.index();
+        if matches!(packet.op, FlowControlOp::Unknown(_)) || lane >= usize::from(self.data_lanes) {
+            return;
         }
+        if packet.op == FlowControlOp::Init {
+            self.restart();
+        }
+        let sent = self.limits[lane].wrapping_sub(self.room[lane] as u16);
+        self.room[lane] = ahead(packet.fccl, sent);
+        self.limits[lane] = packet.fccl;
     }
 }
 

@@ -112,21 +112,21 @@ fn depart<C: Cable>(
     seen: &mut Seen,
     send: &mut impl FnMut(&C, Frame, Instant),
 ) {
-    let Departure { port, frame, at } = departure;
+    let port = departure.port;
     let from = &mut inputs.ports[port.index()];
-    if let Some(event) = from.line.departs(&frame, at, Step::at(now)) {
+    if let Some(event) = from.line.departs(&departure.frame, departure.at, Step::at(now)) {
         seen.event(node, *event, now);
     }
     // Neither a neighbour that runs in another thread nor one in another process can go back.
-    let at = at.max(now);
+    let at = departure.at.max(now);
     if from.is_watched {
         let direction = Direction::Tx;
         let passage = Passage { device: node, port, direction, at, handled: now };
-        seen.frame(node, &frame, passage);
+        seen.frame(node, &departure.frame, passage);
     }
     let Some(cable) = &mut from.cable else { return };
-    let Some(impairer) = cable.impairer() else { return send(cable, frame, at) };
-    let impaired = impairer.apply(frame, at);
+    let Some(impairer) = cable.impairer() else { return send(cable, departure.frame, at) };
+    let impaired = impairer.apply(departure.frame, at);
     for frame in impaired.frames.into_iter().flatten() {
         send(cable, frame, impaired.at);
     }

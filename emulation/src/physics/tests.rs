@@ -123,6 +123,14 @@ fn a_link_that_initializes_counts_from_zero() {
     assert_eq!(broken(line.departs(&packet(64), ns(64), step)), None);
     assert_eq!(broken(line.departs(&credits(FlowControlOp::Init, 0), ns(72), step)), None);
     assert_eq!(broken(line.departs(&packet(64), ns(200), step)), None);
+    line.arrives(&credits(FlowControlOp::Init, 1), true, ns(0), step);
+    assert_eq!(broken(line.departs(&packet(64), ns(300), step)), None, "the peer starts again");
+    // The limit of a link that trains may be anywhere in the range of the counter.
+    for fccl in [2_000, 3_000, 500, 1] {
+        line.arrives(&credits(FlowControlOp::Init, fccl), true, ns(0), step);
+    }
+    assert_eq!(broken(line.departs(&packet(64), ns(400), step)), None);
+    assert!(broken(line.departs(&packet(64), ns(500), step)).is_some());
 }
 
 #[test]

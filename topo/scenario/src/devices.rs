@@ -8,7 +8,7 @@ use crate::keyfile::problem::Complaint;
 use crate::render;
 use crate::topology::end;
 use proto::technology::Technology;
-use switchd::config::SwitchConfig;
+use switchd::config::{StormAction, SwitchConfig};
 use switchd::memory::headroom::{MemoryError, ShortPool};
 use switchd::switch::{ConfigError, buffer_needed, headroom_needed, short_pool};
 
@@ -16,6 +16,7 @@ use switchd::switch::{ConfigError, buffer_needed, headroom_needed, short_pool};
 pub fn check(scenario: &Scenario, fabric: &Fields<'_>) {
     if scenario.fabric.technology == Technology::Ethernet {
         check_switches(scenario, fabric);
+        check_watchdog(scenario, fabric);
         check_drains(scenario, fabric);
     }
     let adapters = scenario.fabric.topology.adapters();
@@ -51,6 +52,19 @@ fn check_switches(scenario: &Scenario, fabric: &Fields<'_>) {
         );
         let hint = format!("headroom_pool = \"{} B\" holds at all", needed.get());
         fields.warn("headroom_pool", Complaint::new(message, hint));
+    }
+}
+
+/// A watchdog that forwards sends the frames of a storm into the pause.
+fn check_watchdog(scenario: &Scenario, fabric: &Fields<'_>) {
+    let watchdog = scenario.fabric.switch.watchdog.as_ref();
+    if watchdog.is_none_or(|watchdog| watchdog.action != StormAction::Forward) {
+        return;
+    }
+    if let Some(fields) = fabric.table("switch").and_then(|switch| switch.table("watchdog")) {
+        let message = "frames of a storm are sent into the pause; lossless ones may find no room";
+        let hint = "[run] lossless_drops = \"expected\" if the run may lose them";
+        fields.warn("action", Complaint::new(message, hint));
     }
 }
 

@@ -368,6 +368,18 @@ fn a_headroom_pool_for_some_ports_is_a_warning_with_their_number() {
 }
 
 #[test]
+fn a_watchdog_that_forwards_is_a_warning() {
+    let warnings = |action: &str| -> Vec<String> {
+        let watchdog = format!("watchdog = {{ action = \"{action}\" }}");
+        let text = ethernet(&format!("switch = {{ headroom = \"8 KB\", {watchdog} }}"));
+        let scenario = Scenario::parse(&text, &[]).unwrap_or_else(|faults| panic!("{faults}"));
+        scenario.warnings.iter().map(ToString::to_string).collect()
+    };
+    assert_eq!(warnings("drop"), Vec::<String>::new());
+    assert!(warnings("forward").concat().contains("fabric.switch.watchdog.action"));
+}
+
+#[test]
 fn parameters_in_force_are_listed_and_defaults_are_marked() {
     let rest = "link = { rate = \"400 Gbps\" }\nswitch = { headroom = \"800 KB\", buffer = \"4 MB\" }\n\
                 [scheme]\nkind = \"dcqcn\"\nkmax = \"1 MB\"\n";
