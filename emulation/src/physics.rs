@@ -272,7 +272,9 @@ impl CreditAccount {
             let lane = frame.octets.first()? >> 4;
             return (self.room[usize::from(lane)] < 0).then_some(lane);
         }
-        self.restart();
+        if is_init(frame) {
+            self.restart();
+        }
         None
     }
 

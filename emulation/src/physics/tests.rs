@@ -134,6 +134,20 @@ fn a_link_that_initializes_counts_from_zero() {
 }
 
 #[test]
+fn a_line_whose_octets_take_no_whole_picoseconds_obeys_the_same_laws() {
+    let mut config = link(FlowControlConfig::Credit(CreditConfig::default()));
+    config.rate = BitRate::gbps(7);
+    let mut line = line(&config);
+    let step = Step::at(ns(0));
+    line.arrives(&credits(FlowControlOp::Init, 2), true, ns(0), step);
+    assert_eq!(broken(line.departs(&packet(64), ns(100), step)), None);
+    assert_eq!(broken(line.departs(&credits(FlowControlOp::Normal, 0), ns(200), step)), None);
+    assert_eq!(broken(line.departs(&packet(64), ns(300), step)), None);
+    let event = line.departs(&packet(64), ns(400), step);
+    assert_eq!(broken(event).map(|(law, ..)| law), Some(Law::Credit));
+}
+
+#[test]
 fn no_frame_of_a_priority_starts_in_a_pause_of_it() {
     // 10 quanta take 640 ns.
     let step = |at| Step::at(ns(at));
