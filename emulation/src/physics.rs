@@ -232,11 +232,13 @@ fn octet_ps(rate: BitRate) -> u64 {
     if BITS_PS.is_multiple_of(rate.get()) { BITS_PS / rate.get() } else { NOT_WHOLE }
 }
 
-/// How far the limit `to` is ahead of the count `from`, in blocks: the counters are twelve bits wide, and a limit is at
-/// most half of their range ahead. Source: IBTA Vol 1, 7.9.4.2.
+/// How far the limit `to` is ahead of the count `from`, in blocks: the counters are twelve bits wide, and after a packet a
+/// limit is at most half of their range ahead. Source: IBTA Vol 1, 7.9.4.2.
 fn ahead(to: u16, from: u16) -> i64 {
     const BLOCKS: u16 = 0xfff;
-    const AHEAD_MAX: u16 = 2048;
+    /// Blocks of the longest packet: 4096 octets of payload and all headers.
+    const PACKET_MAX: u16 = 66;
+    const AHEAD_MAX: u16 = 2048 + PACKET_MAX;
     match to.wrapping_sub(from) & BLOCKS {
         ahead @ ..=AHEAD_MAX => i64::from(ahead),
         behind => i64::from(behind) - i64::from(BLOCKS) - 1,
