@@ -46,6 +46,7 @@ pub(crate) enum Due {
 pub(crate) struct DeviceInputs<C> {
     /// Arrival of the first frame at each port; the timer is behind the last port.
     due: Vec<Instant>,
+    /// By port.
     pub ports: Vec<Port<C>>,
 }
 

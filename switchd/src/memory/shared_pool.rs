@@ -99,7 +99,7 @@ impl PoolParams {
     }
 
     /// The headroom that `port` needs. Where the shared part can be full, a frame that finds no room there occupies
-    /// headroom, and XOFF follows it.
+    /// headroom, and XOFF follows it. A pool with less by that frame is made; validation warns of it.
     fn needed(&self, port: &IngressPort, room: Room<'_>) -> Bytes {
         let least = headroom::behind_xoff(port, room);
         match self.can_fill(room, room.numbers.headroom.max(least)) {
@@ -166,7 +166,7 @@ impl SharedPool {
 
     fn of(room: Room<'_>, numbers: PoolParams) -> Result<SharedPool, MemoryError> {
         let headroom_each = room.numbers.headroom;
-        headroom::check(room, |port, room| numbers.needed(port, room))?;
+        headroom::check(room, headroom::behind_xoff)?;
         let headroom_size = numbers.headroom(room, headroom_each);
         let is_lossless = room.ingress.iter().any(|ingress| ingress.lossless != 0);
         if is_lossless && headroom_size < headroom_each {

@@ -37,7 +37,8 @@ pub fn headroom_needed(config: &SwitchConfig) -> Bytes {
 }
 
 /// The least receive buffer with which a port behind a cable of `delay` loses no frame of a lossless priority, if it
-/// pauses each that holds more than `xoff`. Zero without lossless priorities.
+/// pauses each that holds more than `xoff`, and frames of one priority alone meet PAUSE of the whole link. Zero without
+/// lossless priorities.
 pub fn buffer_needed(
     link: &LinkConfig,
     delay: Duration,

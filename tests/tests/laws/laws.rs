@@ -201,8 +201,10 @@ fn conditions(scenario: &Scenario, ran: &Ran) -> Holds {
         }
     };
     let watched = fabric.switch.watchdog.is_some();
-    // A pool of headroom that not all ports can use at once may lose frames, of which validation warns.
-    let is_short = scenario.warnings.iter().any(|it| it.path == "fabric.switch.pool.headroom_pool");
+    // Headroom that not all ports can use at once, or that is short where the pool is full, may lose frames, of which
+    // validation warns.
+    let short = ["fabric.switch.pool.headroom_pool", "fabric.switch.headroom"];
+    let is_short = scenario.warnings.iter().any(|it| short.contains(&it.path.as_str()));
     let lossless = !faults && !afflicted && obeys && !watched && !is_short;
     let lanes = ran.lab.fabric.lanes.iter();
     let mut all_lossless = lanes.map(|lane| ran.lab.fabric.is_lossless(*lane));

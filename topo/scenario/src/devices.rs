@@ -36,9 +36,12 @@ fn check_switches(scenario: &Scenario, fabric: &Fields<'_>) {
     let refused = configs
         .iter()
         .find_map(|config| config.check().err().map(|error| (config.name.as_str(), error)));
-    if let (Some((name, error)), Some(fields)) = (refused, fabric.table("switch")) {
-        let (key, hint) = advice(&error, &configs);
+    if let (Some((name, error)), Some(fields)) = (&refused, fabric.table("switch")) {
+        let (key, hint) = advice(error, &configs);
         fields.error(key, format!("{name}: {error}"), hint);
+    }
+    if refused.is_none() {
+        check_full_pool(&configs, fabric);
     }
     let short = configs
         .iter()
@@ -52,6 +55,24 @@ fn check_switches(scenario: &Scenario, fabric: &Fields<'_>) {
         );
         let hint = format!("headroom_pool = \"{} B\" holds at all", needed.get());
         fields.warn("headroom_pool", Complaint::new(message, hint));
+    }
+}
+
+/// A pool that is full leaves no room for the frame that leads to XOFF: headroom that holds what comes after it is then one
+/// frame short.
+fn check_full_pool(configs: &[SwitchConfig], fabric: &Fields<'_>) {
+    let needed = configs.iter().map(|config| (headroom_needed(config), config));
+    let short = needed.filter(|(needed, config)| config.memory.headroom < *needed);
+    let worst = short.max_by_key(|(needed, _)| *needed);
+    if let (Some((needed, config)), Some(fields)) = (worst, fabric.table("switch")) {
+        let SwitchConfig { name, memory, .. } = config;
+        let message = format!(
+            "{name}: headroom = {} holds what can still arrive after XOFF, but not the frame before it, \
+             which a full pool has no room for; lossless frames may be lost",
+            memory.headroom
+        );
+        let hint = format!("headroom = \"{} B\" holds everywhere", needed.get());
+        fields.warn("headroom", Complaint::new(message, hint));
     }
 }
 

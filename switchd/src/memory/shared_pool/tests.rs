@@ -63,7 +63,10 @@ fn headroom_holds_one_more_frame_where_the_shared_part_can_be_full() {
             let config = MemoryConfig { headroom: Bytes::new(headroom), ..MemoryConfig::default() };
             SharedPool::of(Room { ingress: &ingress(4), numbers: &config }, pool)
         };
-        assert!(of(least - 1).is_err(), "{threshold:?}, {size}: {least}");
+        let numbers = MemoryConfig::default();
+        let room = Room { ingress: &ingress(4), numbers: &numbers };
+        assert_eq!(pool.needed(&ingress(4)[0], room).get(), least, "{threshold:?}, {size}");
+        assert!(of(behind_xoff).is_ok() && of(behind_xoff - 1).is_err());
         let mut memory = of(least).unwrap();
         for (input, lane) in (0..4).flat_map(|input| (0..8).map(move |lane| (input, lane))) {
             let lane = VirtualLane::truncate(lane);
@@ -206,7 +209,7 @@ fn numbers_that_cannot_hold_are_refused() {
     assert!(matches!(threshold, Some(MemoryError::Hysteresis { .. })));
     let none = MemoryConfig::default();
     let room = Room { ingress: &ingress(4), numbers: &none };
-    let needed = Bytes::new(1250 + 3 * 1518 + 64);
+    let needed = Bytes::new(1250 + 2 * 1518 + 64);
     let expected = MemoryError::Headroom { port: port(0), given: Bytes::ZERO, needed };
     assert_eq!(SharedPool::of(room, numbers()).err(), Some(expected));
 }

@@ -368,6 +368,28 @@ fn a_headroom_pool_for_some_ports_is_a_warning_with_their_number() {
 }
 
 #[test]
+fn headroom_that_is_a_frame_short_where_the_pool_can_be_full_is_a_warning() {
+    let with = |headroom: u64| {
+        let pool = "memory = \"shared-pool\", pool = { size = \"160 KB\" }";
+        ethernet(&format!("switch = {{ {pool}, headroom = \"{headroom} B\", jitter = \"0 ns\" }}"))
+    };
+    let octets = |text: &str| -> u64 {
+        let hint = text.split("headroom = \"").nth(1).and_then(|rest| rest.split(' ').next());
+        hint.and_then(|octets| octets.parse().ok()).unwrap_or_else(|| panic!("{text}"))
+    };
+    let warnings = |headroom| -> String {
+        let scenario = Scenario::parse(&with(headroom), &[]).unwrap_or_else(|f| panic!("{f}"));
+        scenario.warnings.iter().map(ToString::to_string).collect()
+    };
+    let holds = octets(&told(&with(0)));
+    assert_eq!(warnings(holds), "");
+    let short = warnings(holds - 1);
+    assert!(short.contains("fabric.switch.headroom: s0: headroom = "), "{short}");
+    assert_eq!(octets(short.split("hint").nth(1).unwrap_or_default()), holds);
+    assert!(Scenario::parse(&with(holds - 2_000), &[]).is_err(), "more than a frame short");
+}
+
+#[test]
 fn a_watchdog_that_forwards_is_a_warning() {
     let warnings = |action: &str| -> Vec<String> {
         let watchdog = format!("watchdog = {{ action = \"{action}\" }}");

@@ -6,6 +6,7 @@ use crate::ethernet::*;
 use crate::prelude::*;
 use proto::device::Instrumented;
 use switchd::config::SwitchConfig;
+use switchd::memory::headroom::MemoryError;
 use switchd::switch::{ConfigError, Switch, headroom_needed};
 use testbed::frames::ethernet::{data, ecn, frame, roce, with_ecn};
 
@@ -323,17 +324,19 @@ fn refused_by_each_model(good: &SwitchConfig) -> Finding {
     let config = |kind: &str, headroom, lossless| of_model(good, kind, headroom, lossless);
     let mut needs = Vec::new();
     for kind in ["shared-pool", "per-input", "global-watermark"] {
-        let needed = headroom_needed(&config(kind, 0, 1 << LOSSLESS)).get();
-        for headroom in [0, needed - 1] {
-            let refused = Switch::new(config(kind, headroom, 1 << LOSSLESS)).err();
-            let is_room = matches!(refused, Some(ConfigError::Room(_)));
-            ensure!(is_room, "{kind} takes {headroom}: {refused:?}");
-        }
-        for good in [config(kind, needed, 1 << LOSSLESS), config(kind, 0, 0)] {
+        let refusal = |headroom| match Switch::new(config(kind, headroom, 1 << LOSSLESS)).err() {
+            Some(ConfigError::Room(MemoryError::Headroom { needed, .. })) => Some(needed.get()),
+            _ => None,
+        };
+        let Some(least) = refusal(0) else {
+            return Err(format!("{kind} takes no headroom").into());
+        };
+        ensure!(refusal(least - 1).is_some(), "{kind} takes an octet less than {least}");
+        for good in [config(kind, least, 1 << LOSSLESS), config(kind, 0, 0)] {
             let refused = Switch::new(good).err();
             ensure!(refused.is_none(), "{kind} refuses what is enough: {refused:?}");
         }
-        needs.push(format!("{needed} octets for {kind}"));
+        needs.push(format!("{least} octets for {kind}"));
     }
     Ok(format!("no headroom, and an octet too little, are refused; least: {}", needs.join(", ")))
 }
