@@ -1,6 +1,7 @@
 //! The scenario files in the program: every file below `topo/scenarios`, so that none needs the repository.
 
-use std::path::Path;
+use scenario::keyfile::variant::{self, Resolved};
+use std::path::{Path, PathBuf};
 
 /// Name and text of each file, sorted by name. A name is the path below `topo/scenarios` without `.toml`.
 pub static SCENARIOS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/scenarios.rs"));
@@ -11,15 +12,30 @@ pub fn find(name: &str) -> Option<&'static str> {
     Some(SCENARIOS[index].1)
 }
 
-/// The files called `name`, or below the folder `name`, and those on which sweeps among them are based.
+/// The file `name`, with the files that it varies.
+pub fn resolve(name: &str) -> Option<Resolved> {
+    let mut open = |file: &Path| {
+        let name = file.with_extension("");
+        let text = name.to_str().and_then(find).ok_or("there is no such scenario")?;
+        Ok(text.to_owned())
+    };
+    let resolved = variant::resolve(find(name)?, &PathBuf::from(format!("{name}.toml")), &mut open);
+    Some(resolved.unwrap_or_else(|faults| panic!("{name} is part of the program: {faults}")))
+}
+
+/// The files called `name`, or below the folder `name`, and those on which they are based.
 pub fn below(name: &str) -> Vec<(&'static str, &'static str)> {
     let name = name.trim_end_matches('/');
     let is_below = |other: &str| {
         other.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     };
     let mut found: Vec<_> = SCENARIOS.iter().copied().filter(|(name, _)| is_below(name)).collect();
-    let bases: Vec<_> = found.iter().filter_map(|(name, text)| base(name, text)).collect();
-    found.extend(SCENARIOS.iter().filter(|(name, _)| bases.iter().any(|base| base == name)));
+    let mut next = 0;
+    while let Some((name, text)) = found.get(next) {
+        let base = base(name, text);
+        found.extend(SCENARIOS.iter().filter(|(name, _)| base.as_deref() == Some(name)));
+        next += 1;
+    }
     found.sort_unstable();
     found.dedup();
     found
@@ -35,7 +51,7 @@ pub fn purpose(text: &str) -> String {
     comment[..end.unwrap_or(comment.len())].trim_end_matches('.').to_owned()
 }
 
-/// The name of the scenario on which a sweep is based.
+/// The name of the scenario on which another, or a sweep, is based.
 fn base(name: &str, text: &str) -> Option<String> {
     let line = text.lines().find(|line| line.starts_with("base "))?;
     let base = line.split('"').nth(1)?.strip_suffix(".toml")?;
@@ -64,15 +80,13 @@ mod tests {
     #[test]
     fn a_sweep_comes_with_its_base_and_a_folder_with_its_files() {
         let names = |name| below(name).into_iter().map(|(name, _)| name).collect::<Vec<_>>();
-        let both = ["zhb/case1-partitioned-bcn", "zhb/sweeps/w"];
-        assert_eq!(names("zhb/sweeps/w"), both);
+        let all = ["zhb/case1-partitioned-bcn", "zhb/case1-shared-none", "zhb/sweeps/w"];
+        assert_eq!(names("zhb/sweeps/w"), all);
         assert_eq!(names("pfister/demo-none"), ["pfister/demo-none"]);
         assert!(names("pfister/").contains(&"pfister/large/fat128x8-case4-none"));
         assert!(names("pfi").is_empty());
-        let sweeps = SCENARIOS.iter().filter(|(name, _)| name.contains("/sweeps/"));
-        for (name, text) in sweeps {
-            assert!(base(name, text).is_some_and(|base| find(&base).is_some()), "{name}");
-        }
+        let bases = SCENARIOS.iter().filter_map(|(name, text)| base(name, text));
+        assert!(bases.clone().count() > 50 && bases.clone().all(|base| find(&base).is_some()));
     }
 
     #[test]

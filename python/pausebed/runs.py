@@ -172,7 +172,7 @@ def run(scenario, *, set=None, seed=None, seeds=None, backend="virtual", out=Non
 
     Raises ScenarioError for a scenario that cannot be run, and Error for a run without a result.
     """
-    text = scenario.text if isinstance(scenario, Scenario) else Path(scenario).read_text(encoding="utf-8")
+    text = scenario.text if isinstance(scenario, Scenario) else _native.resolved(scenario)
     owner = None if out else tempfile.TemporaryDirectory(prefix="pausebed-")
     base = Path(out or owner.name)
     numbers = [seed] if seeds is None else list(seeds)

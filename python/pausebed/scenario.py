@@ -25,9 +25,9 @@ class Scenario:
 
     @classmethod
     def load(cls, file: PathLike) -> Scenario:
-        """Reads a file. Its comments are lost."""
+        """Reads a file with the files that it varies (`base`). Its comments are lost."""
         loaded = cls("")
-        loaded.keys = json.loads(_native.keys(Path(file).read_text(encoding="utf-8")))
+        loaded.keys = json.loads(_native.keys(_native.resolved(file)))
         return loaded
 
     def __getitem__(self, key: str) -> Any:

@@ -39,7 +39,7 @@ mod _native {
     #[pymodule_export]
     use super::runs::{figures, interrupt, report_page, run};
     #[pymodule_export]
-    use super::scenarios::{keys, problems, schema};
+    use super::scenarios::{keys, problems, resolved, schema};
     #[pymodule_export]
     use super::tables::Table;
 }

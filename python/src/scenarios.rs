@@ -3,7 +3,9 @@
 use crate::{detached, error};
 use pyo3::{PyResult, Python, pyfunction};
 use scenario::Scenario;
+use scenario::files;
 use scenario::keyfile::problem::Problem;
+use std::path::PathBuf;
 
 /// Line (0 for an override), key, message, hint.
 type Row = (usize, String, String, String);
@@ -22,6 +24,12 @@ pub fn problems(py: Python<'_>, text: String, sets: Vec<String>) -> PyResult<(Ve
             Err(problems) => (problems.iter().map(row).collect(), Vec::new()),
         })
     })
+}
+
+/// The text of a scenario file with what it takes from the files that it varies.
+#[pyfunction]
+pub fn resolved(file: PathBuf) -> PyResult<String> {
+    files::read(&file).map(|resolved| resolved.text).map_err(error)
 }
 
 /// The JSON Schema of a scenario file, as JSON.

@@ -2,18 +2,15 @@
 
 use crate::campaign::Campaign;
 use crate::exit::{Exit, Failure, Outcome};
+use crate::library;
 use crate::options::RunOptions;
 use crate::terminal::keys;
 use launch::output;
-use scenario::Scenario;
-use scenario::files::{Loaded, with_pages};
+use scenario::files::{self, Loaded};
 use std::io::{self, IsTerminal};
 
-/// The two scenarios, built into the program.
-const SCENARIOS: [(&str, &str); 2] = [
-    ("demo-none", include_str!("../../../topo/scenarios/pfister/demo-none.toml")),
-    ("demo-ib-cca", include_str!("../../../topo/scenarios/pfister/demo-ib-cca.toml")),
-];
+/// The two scenarios, of those that the program contains.
+const SCENARIOS: [&str; 2] = ["pfister/demo-none", "pfister/demo-ib-cca"];
 
 /// Options of `demo`.
 #[derive(Clone, Debug, clap::Args)]
@@ -51,11 +48,13 @@ pub(super) fn run(options: &Options, line: &str) -> Outcome {
 /// Makes both runs.
 fn make(common: &RunOptions, line: &str) -> Outcome {
     let sets = common.overrides();
-    let parse = |(stem, text): (&str, &str)| {
-        let file = format!("{stem}.toml");
-        let scenario = Scenario::parse(text, &sets);
-        let scenario = scenario.map_err(|faults| Failure::usage(with_pages(&faults, &file)))?;
-        Ok(Loaded { file: file.into(), stem: stem.to_owned(), scenario })
+    let parse = |name: &str| {
+        let resolved = library::resolve(name).expect("it is a file of the program");
+        let scenario = files::parse(&resolved, &sets).map_err(|faults| {
+            Failure::usage(files::with_pages(&faults, &format!("{name}.toml")))
+        })?;
+        let stem = name.rsplit('/').next().unwrap_or(name);
+        Ok(Loaded { file: format!("{stem}.toml").into(), stem: stem.to_owned(), scenario })
     };
     let loaded = SCENARIOS.into_iter().map(parse).collect::<Result<Vec<_>, Failure>>()?;
     Ok(Campaign { common: common.clone(), line: line.to_owned(), single: false }.run(&loaded))

@@ -5,6 +5,7 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::library;
 use crate::terminal::table::table;
 use clap::Subcommand;
+use scenario::files;
 use scenario::keyfile::problem::did_you_mean;
 use serde_json::json;
 use std::fs;
@@ -25,10 +26,10 @@ enum What {
         #[arg(long)]
         json: bool,
     },
-    /// Print a file
+    /// Print a file, with what it takes from the file that it varies
     Show {
-        /// Its name, as in pfister/case4-none
-        #[arg(add = completion::scenarios())]
+        /// Its name, as in pfister/case4-none, or a file of your own
+        #[arg(value_name = "NAME|FILE", add = completion::scenarios())]
         name: String,
     },
     /// Copy a file, or the files of a folder, with its path below DIR
@@ -47,7 +48,7 @@ pub(super) fn run(options: &Options) -> Outcome {
     match &options.what {
         What::List { json: true } => println!("{}", document()),
         What::List { json: false } => say!("{}", listed()),
-        What::Show { name } => print!("{}", library::find(name).ok_or_else(|| unknown(name))?),
+        What::Show { name } => print!("{}", shown(name)?),
         What::Copy { name, folder } => {
             let files = library::below(name);
             if files.is_empty() {
@@ -61,6 +62,15 @@ pub(super) fn run(options: &Options) -> Outcome {
         }
     }
     Ok(Exit::Good)
+}
+
+fn shown(name: &str) -> Result<String, Failure> {
+    let file = Path::new(name);
+    match library::resolve(name) {
+        Some(resolved) => Ok(resolved.text),
+        None if file.is_file() => Ok(files::read(file).map_err(Failure::usage)?.text),
+        None => Err(unknown(name)),
+    }
 }
 
 fn listed() -> String {

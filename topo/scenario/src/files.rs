@@ -2,6 +2,7 @@
 
 use crate::Scenario;
 use crate::keyfile::problem::Problems;
+use crate::keyfile::variant::{Resolved, resolve};
 use crate::pages;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -17,16 +18,39 @@ pub struct Loaded {
     pub scenario: Scenario,
 }
 
-/// Reads one file with overrides.
+/// Reads one file, with the files that it varies, and overrides.
 ///
 /// # Errors
 /// Every fault of the file, ready to be printed.
 pub fn load(file: &Path, sets: &[String]) -> Result<Loaded, String> {
-    let name = file.display().to_string();
-    let text = std::fs::read_to_string(file).map_err(|error| format!("{name}: {error}"))?;
-    let scenario = Scenario::parse(&text, sets).map_err(|faults| with_pages(&faults, &name))?;
+    let scenario = parse(&read(file)?, sets);
+    let scenario = scenario.map_err(|faults| with_pages(&faults, &file.display().to_string()))?;
     let stem = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     Ok(Loaded { file: file.to_owned(), stem, scenario })
+}
+
+/// Reads one file, with the files that it varies.
+///
+/// # Errors
+/// If one cannot be read, ready to be printed.
+pub fn read(file: &Path) -> Result<Resolved, String> {
+    let name = file.display().to_string();
+    let text = std::fs::read_to_string(file).map_err(|error| format!("{name}: {error}"))?;
+    let mut open = |base: &Path| {
+        std::fs::read_to_string(base).map_err(|error| format!("{}: {error}", base.display()))
+    };
+    resolve(&text, file, &mut open).map_err(|faults| with_pages(&faults, &name))
+}
+
+/// The scenario of a file, with overrides.
+///
+/// # Errors
+/// Every fault, at its place in the file or its base.
+pub fn parse(resolved: &Resolved, sets: &[String]) -> Result<Scenario, Problems> {
+    let parsed = Scenario::parse(&resolved.text, sets);
+    let mut scenario = parsed.map_err(|faults| faults.changed(|fault| resolved.locate(fault)))?;
+    scenario.warnings.iter_mut().for_each(|warning| resolved.locate(warning));
+    Ok(scenario)
 }
 
 /// The faults of a file, and the pages that explain their keys.

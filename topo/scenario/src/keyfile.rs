@@ -12,6 +12,7 @@ pub mod json_schema;
 pub mod overrides;
 pub mod problem;
 pub mod settle;
+pub mod variant;
 
 use document::Table;
 use fields::Fields;

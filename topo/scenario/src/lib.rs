@@ -118,6 +118,16 @@ pub static KEYS: KeyTable = KeyTable::new(
     "a pausebed scenario",
     &[
         Key::required("schema", Kind::Whole(1, 1), "Version of this format."),
+        Key::optional(
+            "base",
+            Kind::Text,
+            "The scenario file that this one varies, seen from its folder: what this file does not state is taken from there.",
+        ),
+        Key::optional(
+            "without",
+            Kind::List(&Kind::Text),
+            "What is not taken from the base, as --set names it: \"measure.drops\".",
+        ),
         Key::required("name", Kind::Text, "Name in results."),
         Key::new("source", Kind::Text, "", "Where the numbers come from."),
         Key::optional(
@@ -201,6 +211,12 @@ impl Scenario {
 
     /// Reads every part, so that each can report its faults, before any of them may be missing.
     fn read(root: &Fields<'_>) -> Option<Scenario> {
+        for key in ["base", "without"] {
+            if root.is_written(key) {
+                let hint = "`pausebed scenarios show FILE` prints a text that needs no other file";
+                root.error(key, "a text without a file has no base", hint);
+            }
+        }
         let run = root.table("run").and_then(|fields| run::read(&fields));
         let end = run.as_ref().map_or(Instant::NEVER, Run::end);
         let mut fabric = fabric::read(&root.table("fabric")?)?;

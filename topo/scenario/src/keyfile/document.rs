@@ -119,6 +119,12 @@ impl Table {
         self.get(key)?.table()
     }
 
+    /// The text by which `--set` and variants know this element of an array: its `name`, or that of
+    /// its `measure`.
+    pub fn known_as(&self) -> Option<&str> {
+        self.text("name").or_else(|| self.text("measure"))
+    }
+
     /// The text of `key`, if it is one.
     pub fn text(&self, key: &str) -> Option<&str> {
         match &self.get(key)?.data {

@@ -60,10 +60,8 @@ fn set_in_datum(
 }
 
 fn find<'a>(list: &'a mut [Datum], name: &str, wanted: &str) -> Result<&'a mut Datum, Complaint> {
-    let names: Vec<String> = list.iter().filter_map(element_name).map(str::to_owned).collect();
-    let by_name = list.iter().position(|element| element_name(element) == Some(wanted));
-    let by_index = wanted.parse().ok().filter(|index: &usize| *index < list.len());
-    match by_name.or(by_index) {
+    let names: Vec<String> = list.iter().filter_map(known_as).map(str::to_owned).collect();
+    match position(list, wanted) {
         Some(index) => Ok(&mut list[index]),
         None => {
             let hint = match names.is_empty() {
@@ -75,7 +73,12 @@ fn find<'a>(list: &'a mut [Datum], name: &str, wanted: &str) -> Result<&'a mut D
     }
 }
 
-fn element_name(element: &Datum) -> Option<&str> {
-    let table = element.table()?;
-    table.text("name").or_else(|| table.text("measure"))
+/// Where the element is that `wanted` names, or whose index it is.
+pub(super) fn position(list: &[Datum], wanted: &str) -> Option<usize> {
+    let by_name = list.iter().position(|element| known_as(element) == Some(wanted));
+    by_name.or_else(|| wanted.parse().ok().filter(|index| *index < list.len()))
+}
+
+fn known_as(element: &Datum) -> Option<&str> {
+    element.table()?.known_as()
 }

@@ -1,6 +1,7 @@
 //! What is wrong with a file, where, and what to write instead.
 
 use std::fmt;
+use std::sync::Arc;
 
 pub use proto::params::Complaint;
 
@@ -43,6 +44,8 @@ impl fmt::Display for Place {
 /// One fault.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Problem {
+    /// The file, if it is not the one that was asked for but one of its bases.
+    pub file: Option<Arc<str>>,
     /// Where.
     pub place: Place,
     /// The key, as `--set` would name it.
@@ -56,13 +59,14 @@ pub struct Problem {
 impl Problem {
     fn new(place: &Place, path: impl Into<String>, complaint: Complaint) -> Problem {
         let Complaint { message, hint } = complaint;
-        Problem { place: place.clone(), path: path.into(), message, hint }
+        Problem { file: None, place: place.clone(), path: path.into(), message, hint }
     }
 
     /// As a warning about this file, on one line.
     pub fn as_warning(&self, file: &std::path::Path) -> String {
-        let Problem { place, path, message, hint } = self;
-        format!("{}:{place}: warning: {path}: {message} ({hint})", file.display())
+        let Problem { place, path, message, hint, .. } = self;
+        let file = self.file.as_deref().map_or_else(|| file.display().to_string(), str::to_owned);
+        format!("{file}:{place}: warning: {path}: {message} ({hint})")
     }
 }
 
@@ -106,6 +110,13 @@ impl Problems {
         self.errors.is_empty()
     }
 
+    /// With every fault changed by `change`.
+    #[must_use]
+    pub fn changed(mut self, change: impl FnMut(&mut Problem)) -> Problems {
+        self.errors.iter_mut().for_each(change);
+        self
+    }
+
     /// The faults in the order of the file, those of the command line last.
     pub fn in_order(mut self) -> Problems {
         self.errors.sort();
@@ -123,7 +134,9 @@ impl Problems {
         self.errors
             .iter()
             .map(|problem| match problem.place {
-                Place::File { .. } => format!("{file}:{problem}\n"),
+                Place::File { .. } => {
+                    format!("{}:{problem}\n", problem.file.as_deref().unwrap_or(file))
+                }
                 Place::Override(_) | Place::Default => format!("{problem}\n"),
             })
             .collect()

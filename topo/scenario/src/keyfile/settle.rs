@@ -197,7 +197,7 @@ pub fn join(path: &str, key: &str) -> String {
 /// The path of an element of the list `path`: by its name if it has one, else by its index, as
 /// `--set` takes it.
 pub fn element_path(path: &str, index: usize, element: &Table) -> String {
-    join(path, element.text("name").unwrap_or(&index.to_string()))
+    join(path, element.known_as().unwrap_or(&index.to_string()))
 }
 
 /// The words of `table`, written or by default.
