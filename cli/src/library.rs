@@ -80,8 +80,8 @@ mod tests {
     #[test]
     fn a_sweep_comes_with_its_base_and_a_folder_with_its_files() {
         let names = |name| below(name).into_iter().map(|(name, _)| name).collect::<Vec<_>>();
-        let all = ["zhb/case1-partitioned-bcn", "zhb/case1-shared-none", "zhb/sweeps/w"];
-        assert_eq!(names("zhb/sweeps/w"), all);
+        let all = ["case1-partitioned-bcn", "case1-shared-bcn", "case1-shared-none", "sweeps/w"];
+        assert_eq!(names("zhb/sweeps/w"), all.map(|name| format!("zhb/{name}")));
         assert_eq!(names("pfister/demo-none"), ["pfister/demo-none"]);
         assert!(names("pfister/").contains(&"pfister/large/fat128x8-case4-none"));
         assert!(names("pfi").is_empty());

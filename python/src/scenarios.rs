@@ -11,7 +11,7 @@ use std::path::PathBuf;
 type Row = (usize, String, String, String);
 
 fn row(problem: &Problem) -> Row {
-    let Problem { place, path, message, hint } = problem.clone();
+    let Problem { place, path, message, hint, .. } = problem.clone();
     (place.line(), path, message, hint)
 }
 

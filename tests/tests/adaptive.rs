@@ -4,7 +4,6 @@
 #[path = "suites/virtual_clock.rs"]
 mod virtual_clock;
 
-use scenario::Scenario;
 use virtual_clock::{all_pass, files, folder, passes, passes_as};
 
 /// Two test networks, with contention within and at the end points, without and with adaptive routing;
@@ -15,7 +14,7 @@ const FILES: usize = 8 + 10 + 2;
 #[test]
 fn frames_avoid_congestion_and_arrive_in_order() {
     let file = folder("ar").join("t1-ar.toml");
-    let text = std::fs::read_to_string(&file).expect("the scenario file is readable");
+    let text = scenario::files::read(&file).expect("the scenario file is readable").text;
     let one = text.split("[[measure]]").next().expect("the file has text before its first measure");
     // The expectations name measures that this test removes.
     let one: String = one.split_inclusive('\n').filter(|line| !line.starts_with("say ")).collect();
@@ -33,8 +32,7 @@ fn every_file_parses() {
     let here = files("ar");
     assert_eq!(here.len(), FILES, "{here:?}");
     for file in here.iter().chain(&files("ar/large")) {
-        let text = std::fs::read_to_string(file).expect("the scenario file is readable");
-        Scenario::parse(&text, &[]).unwrap_or_else(|faults| panic!("{}: {faults}", file.display()));
+        scenario::files::load(file, &[]).unwrap_or_else(|faults| panic!("{faults}"));
     }
 }
 

@@ -19,9 +19,8 @@ fn files() -> Vec<PathBuf> {
 }
 
 fn run(file: &Path, threads: usize) -> Experiment {
-    let text = std::fs::read_to_string(file).expect("the scenario file is readable");
-    let scenario = Scenario::parse(&text, &[]).unwrap_or_else(|faults| panic!("{faults}"));
-    run_of(&scenario, threads)
+    let loaded = scenario::files::load(file, &[]).unwrap_or_else(|faults| panic!("{faults}"));
+    run_of(&loaded.scenario, threads)
 }
 
 fn run_of(scenario: &Scenario, threads: usize) -> Experiment {
@@ -51,7 +50,7 @@ fn a_corrupted_frame_is_dropped_at_the_next_port_for_one_reason() {
         files().into_iter().find(|file| file.ends_with("incast3-pfc.toml")).expect("shipped");
     let faults =
         "\n[[impairment]]\nfrom = [\"h*:1\", \"s1:*\"]\naction = \"corrupt\"\nchance = 0.01\n";
-    let text = std::fs::read_to_string(file).expect("the scenario file is readable") + faults;
+    let text = scenario::files::read(&file).expect("the scenario file is readable").text + faults;
     let sets = ["run.duration=\"12 ms\"".to_owned()];
     let scenario = Scenario::parse(&text, &sets).unwrap_or_else(|faults| panic!("{faults}"));
     let run = run_of(&scenario, 1);

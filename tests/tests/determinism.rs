@@ -71,7 +71,7 @@ per    = "line"
 
 fn shipped(name: &str, sets: &[&str]) -> Scenario {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../topo/scenarios/pfister").join(name);
-    parse(&std::fs::read_to_string(path).expect("the scenario file is readable"), sets)
+    parse(&scenario::files::read(&path).expect("the scenario file is readable").text, sets)
 }
 
 fn parse(text: &str, sets: &[&str]) -> Scenario {

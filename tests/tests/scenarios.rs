@@ -10,7 +10,6 @@ use launch::substrate;
 use proto::units::Bytes;
 use results::run_directory::result::RunResult;
 use results::verdict::Verdict;
-use scenario::Scenario;
 use scenario::inventory::Fabric;
 use scenario::run::Backend;
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,10 +29,9 @@ struct Run {
 
 impl Run {
     fn of(path: &Path) -> Run {
-        let text = std::fs::read_to_string(path).expect("the scenario file is readable");
         let sets = ["run.sample=50 mtu".to_owned()];
-        let scenario = Scenario::parse(&text, &sets)
-            .unwrap_or_else(|problems| panic!("{}", problems.in_file(&path.to_string_lossy())));
+        let loaded = scenario::files::load(path, &sets).unwrap_or_else(|faults| panic!("{faults}"));
+        let scenario = loaded.scenario;
         let conditions = Conditions::new(substrate(Backend::Virtual), "");
         let Experiment { result, lab, outcome, .. } =
             Experiment::run(&scenario, conditions, &mut |_| {})

@@ -17,7 +17,6 @@ use launch::lab::{LabRecord, lifecycle};
 use launch::owner::ProcessIdentity;
 use launch::{scratch, with_sources};
 use proto::wire::ethernet::MacAddress;
-use scenario::Scenario;
 use scenario::render::render;
 use std::fmt::Display;
 use std::os::fd::AsFd;
@@ -195,14 +194,12 @@ fn peer(local: PathBuf, remote: PathBuf) -> Result<Socket, String> {
 /// A lab of its own store, which ends with this process.
 fn start_lab(file: &DutFile, folder: &Path, report: &mut dyn FnMut(&str)) -> Started {
     let scenario = file.folder.join(file.device.file.as_deref().unwrap_or_default());
-    let shown = scenario.display().to_string();
-    let text = std::fs::read_to_string(&scenario).map_err(said(&shown))?;
-    let parsed = Scenario::parse(&text, &[]).map_err(|faults| faults.in_file(&shown))?;
+    let parsed = scenario::files::load(&scenario, &[])?.scenario;
     let record = LabRecord::starting(NAME, &parsed, &render(&parsed), Vec::new(), 1);
     let record = record.map_err(|error| with_sources(&error))?;
     let record = LabRecord { is_tied: true, ..record };
     let labs = LabStore::open(Some(&folder.join("labs"))).map_err(said("no folder for a lab"))?;
-    let place = labs.create(&record, &text).map_err(|error| with_sources(&error))?;
+    let place = labs.create(&record, &parsed.text).map_err(|error| with_sources(&error))?;
     let report = std::cell::RefCell::new(report);
     let started = lifecycle::start(&place, |line| (report.borrow_mut())(line));
     let record = LabRecord::read(&place).map_err(said("the journal of the lab"))?;

@@ -248,8 +248,8 @@ fn actions_need_the_token_and_add_a_note_for_every_page() {
 /// The page of a shipped scenario before it begins, and the data for its script.
 fn page_of(name: &str) -> (String, serde_json::Value) {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../topo/scenarios");
-    let text = std::fs::read_to_string(folder.join(name)).expect("it is shipped");
-    let scenario = Scenario::parse(&text, &[]).unwrap_or_else(|e| panic!("{}", e.in_file(name)));
+    let loaded = scenario::files::load(&folder.join(name), &[]);
+    let scenario = loaded.unwrap_or_else(|faults| panic!("{faults}")).scenario;
     let lab = render(&scenario);
     let described = serde_json::to_value(topology::describe(&lab.fabric)).expect("plain data");
     let graph: Graph = serde_json::from_value(described).expect("cables have ends");

@@ -88,7 +88,7 @@ fn a_frame_corrupted_on_a_live_cable_is_dropped_at_the_next_port() {
     let file = folder.path().join("damaged.toml");
     let faults =
         "\n[[impairment]]\nfrom = [\"h0:1\", \"s0:*\"]\naction = \"corrupt\"\nchance = 0.05\n";
-    let text = std::fs::read_to_string(scenario()).expect("the scenario file is readable");
+    let text = scenario::files::read(&scenario()).expect("the scenario file is readable").text;
     std::fs::write(&file, text + faults).expect("a writable folder");
     let ended = Running::start(&file, &[]).end(40.0);
     assert_honest(&ended);

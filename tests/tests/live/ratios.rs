@@ -1,15 +1,13 @@
 //! Measures by which a run and its twin are compared: ratios to line rate that have an expectation.
 
 use proto::technology::Technology;
-use scenario::Scenario;
 use scenario::measure::{Measure, Per, Quantity};
 use std::path::Path;
 
 /// The measures of a scenario that are ratios to line rate and have an expectation, and their permitted
 /// absolute difference from the twin.
 pub fn expected_ratios(file: &Path) -> (Vec<String>, f64) {
-    let text = std::fs::read_to_string(file).expect("the scenario file is readable");
-    let scenario = Scenario::parse(&text, &[]).expect("the scenario is valid");
+    let scenario = scenario::files::load(file, &[]).expect("the scenario is valid").scenario;
     let expected =
         |name: &str| scenario.expectations.iter().any(|expected| expected.measure == name);
     // A share is already a ratio to line rate.

@@ -31,7 +31,7 @@ fn run(text: &str, sets: &[String]) -> RunResult {
 
 /// Runs a file. It must meet all its expectations, and its frame balance must close.
 pub fn passes(file: &Path) -> RunResult {
-    passes_as(file, &std::fs::read_to_string(file).expect("the scenario file is readable"), &[])
+    passes_as(file, &scenario::files::read(file).expect("the scenario file is readable").text, &[])
 }
 
 /// Like [`passes`], with another text and with overrides.

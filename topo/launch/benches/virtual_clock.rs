@@ -34,9 +34,8 @@ struct Subject {
 impl Subject {
     fn load(name: &str, stop: Option<u64>) -> Subject {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenarios/pfister");
-        let text = std::fs::read_to_string(folder.join(format!("{name}.toml")))
-            .unwrap_or_else(|error| panic!("{name}: {error}"));
-        let scenario = Scenario::parse(&text, &[]).expect("the project's own scenarios are good");
+        let loaded = scenario::files::load(&folder.join(format!("{name}.toml")), &[]);
+        let scenario = loaded.unwrap_or_else(|faults| panic!("{faults}")).scenario;
         let mut lab = render(&scenario);
         if let Some(mtu_times) = stop {
             lab.plan.stop = Instant::ZERO + Duration::from_ps(lab.plan.tau.as_ps() * mtu_times);

@@ -26,9 +26,8 @@ fn every_shipped_scenario_is_valid_and_renders() {
     let files = shipped();
     assert!(files.len() >= 17, "{files:?}");
     for path in files {
-        let text = std::fs::read_to_string(&path).expect("readable");
-        let scenario = Scenario::parse(&text, &[])
-            .unwrap_or_else(|problems| panic!("{}", problems.in_file(&path.display().to_string())));
+        let loaded = files::load(&path, &[]).unwrap_or_else(|faults| panic!("{faults}"));
+        let scenario = loaded.scenario;
         assert!(scenario.warnings.is_empty(), "{path:?}: {:?}", scenario.warnings);
         let lab = crate::render::render(&scenario);
         assert_eq!(lab.fabric.wiring.nodes.len(), lab.nics.len() + lab.switches.len());
@@ -43,7 +42,7 @@ fn every_shipped_scenario_is_valid_and_renders() {
 
 fn shipped_text(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenarios").join(name);
-    std::fs::read_to_string(path).expect("it is shipped")
+    files::read(&path).expect("it is shipped").text
 }
 
 fn parse(name: &str, sets: &[&str]) -> Result<Scenario, Problems> {
@@ -64,12 +63,15 @@ fn each_pfister_file_measures_the_eight_things() {
         "hot_ipd_sd",
     ];
     for path in shipped().iter().filter(|path| path.to_string_lossy().contains("pfister")) {
-        let text = std::fs::read_to_string(path).expect("readable");
-        let scenario = Scenario::parse(&text, &[]).expect("it is valid");
+        let scenario = files::load(path, &[]).expect("it is valid").scenario;
         let measured: Vec<_> = scenario.measures.iter().map(|measure| &measure.name).collect();
         assert_eq!(measured, names, "{path:?}");
         for expectation in &scenario.expectations {
-            assert_eq!(text.lines().nth(expectation.line - 1), Some("[[expect]]"), "{path:?}");
+            assert_eq!(
+                scenario.text.lines().nth(expectation.line - 1),
+                Some("[[expect]]"),
+                "{path:?}"
+            );
         }
         let stem = path.file_stem().expect("a name").to_string_lossy();
         assert_eq!(scenario.name, format!("pfister-{stem}"));
@@ -188,8 +190,9 @@ fn the_schema_names_every_key_of_every_table() {
     let schema = schema();
     let text = serde_json::to_string(&schema).expect("it is JSON");
     let back: serde_json::Value = serde_json::from_str(&text).expect("it is JSON");
-    assert_eq!(back["required"], serde_json::json!(["schema", "name", "run", "fabric"]));
+    assert_eq!(back["else"]["required"], serde_json::json!(["schema", "name", "run", "fabric"]));
     names_every_key(&KEYS, &back, "scenario");
+    names_every_key(&KEYS, &back["else"], "scenario");
     let shape = &back["properties"]["fabric"]["properties"]["shape"];
     assert_eq!(
         shape["enum"],

@@ -2,7 +2,6 @@
 
 use crate::laboratory::in_repository;
 use emulation::wiring::NodeKind;
-use scenario::Scenario;
 use scenario::render::{Lab, render};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,9 +26,9 @@ pub struct Oracle {
 
 impl Oracle {
     pub fn of(file: &str) -> Oracle {
-        let text = std::fs::read_to_string(in_repository(file)).expect("a scenario");
         let sets = ["lab.managed=true".to_owned()];
-        let scenario = Scenario::parse(&text, &sets).expect("a valid scenario");
+        let scenario =
+            scenario::files::load(&in_repository(file), &sets).expect("it is valid").scenario;
         let Lab { fabric, nics, switches, .. } = render(&scenario);
         let nics = nics.iter().map(|nic| (nic.lid, nic.management));
         let switches = switches.iter().map(|switch| (switch.lid, switch.management));

@@ -1,5 +1,4 @@
 //! The declared keys as a JSON Schema, for editors.
-
 //!
 //! Keys that depend on a word of the same table are properties of the table, so that editors complete
 //! them, and one rule per word states which of them it has and what they hold.
@@ -9,37 +8,52 @@ use crate::keyfile::problem::Place;
 use proto::params::{Key, KeyTable, Kind, Need, Variants};
 use serde_json::{Map, Value, json};
 
-/// The schema of a file whose root table is `keys`.
+/// Whether a file must have the required keys, or takes what it lacks from another.
+#[derive(Clone, Copy, PartialEq)]
+enum Extent {
+    Whole,
+    Variant,
+}
+
+/// The schema of a file whose root table is `keys`. Where the keys `base` and `without` make a file the variant of
+/// another ([`crate::keyfile::variant`]), it needs no other key.
 pub fn schema(title: &str, keys: &KeyTable) -> Value {
-    let mut schema = table(keys);
+    let mut schema = table(keys, Extent::Whole);
+    if keys.keys.iter().any(|key| key.name == "without") {
+        let whole = schema;
+        schema = table(keys, Extent::Variant);
+        schema["if"] = json!({ "required": ["base"] });
+        schema["else"] = whole;
+    }
     schema["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
     schema["title"] = json!(title);
     schema
 }
 
-fn table(keys: &KeyTable) -> Value {
+fn table(keys: &KeyTable, extent: Extent) -> Value {
     let every = keys.every_key();
-    let required = keys.keys.iter().filter(|key| matches!(key.need, Need::Required));
+    let is_required = |key: &&Key| extent == Extent::Whole && matches!(key.need, Need::Required);
+    let required = keys.keys.iter().filter(is_required);
     let mut schema = json!({
         "type": "object",
         "description": keys.about,
-        "properties": properties(&every),
+        "properties": properties(&every, extent),
         "required": required.map(|key| key.name).collect::<Vec<_>>(),
         "additionalProperties": keys.open,
     });
-    let rules: Vec<Value> = keys.variants.iter().flat_map(|of| rules(keys, of)).collect();
+    let rules: Vec<Value> = keys.variants.iter().flat_map(|of| rules(keys, of, extent)).collect();
     if !rules.is_empty() {
         schema["allOf"] = json!(rules);
     }
     schema
 }
 
-fn properties(keys: &[&'static Key]) -> Map<String, Value> {
-    keys.iter().map(|key| (key.name.to_owned(), property(key, keys))).collect()
+fn properties(keys: &[&'static Key], extent: Extent) -> Map<String, Value> {
+    keys.iter().map(|key| (key.name.to_owned(), property(key, keys, extent))).collect()
 }
 
 /// One rule for each word of a deciding key of the same table. A word outside the table has none.
-fn rules(table: &KeyTable, variants: &Variants) -> Vec<Value> {
+fn rules(table: &KeyTable, variants: &Variants, extent: Extent) -> Vec<Value> {
     let Some(by) = table.keys.iter().find(|key| key.name == variants.by) else {
         return Vec::new();
     };
@@ -55,7 +69,7 @@ fn rules(table: &KeyTable, variants: &Variants) -> Vec<Value> {
             .filter(|name| !own.contains(name))
             .map(|name| json!({ "required": [name] }))
             .collect();
-        let mut then = json!({ "properties": properties(keys) });
+        let mut then = json!({ "properties": properties(keys, extent) });
         if !others.is_empty() {
             then["not"] = json!({ "anyOf": others });
         }
@@ -66,8 +80,8 @@ fn rules(table: &KeyTable, variants: &Variants) -> Vec<Value> {
     rows.iter().map(rule).collect()
 }
 
-fn property(key: &Key, keys: &[&'static Key]) -> Value {
-    let mut schema = kind(&key.kind);
+fn property(key: &Key, keys: &[&'static Key], extent: Extent) -> Value {
+    let mut schema = kind(&key.kind, extent);
     let mut about = key.about.to_owned();
     if let Need::Else(words) = key.need {
         about = format!("{about} Default: {words}.");
@@ -92,7 +106,7 @@ fn property(key: &Key, keys: &[&'static Key]) -> Value {
     schema
 }
 
-fn kind(kind_of: &Kind) -> Value {
+fn kind(kind_of: &Kind, extent: Extent) -> Value {
     match kind_of {
         Kind::Text => json!({ "type": "string" }),
         Kind::Word(words) => json!({ "type": "string", "enum": words() }),
@@ -106,17 +120,19 @@ fn kind(kind_of: &Kind) -> Value {
         Kind::Rate => quantity("[TGMk]?bps"),
         Kind::Size => quantity("[GMK]?B|[MK]iB|mtu"),
         Kind::Octets => quantity("[GMK]?B|[MK]iB"),
-        Kind::List(of) => json!({ "type": "array", "items": kind(of) }),
+        Kind::List(of) => json!({ "type": "array", "items": kind(of, extent) }),
         Kind::UpTo(most, of) => {
-            json!({ "type": "array", "items": kind(of), "minItems": 1, "maxItems": most })
+            json!({ "type": "array", "items": kind(of, extent), "minItems": 1, "maxItems": most })
         }
         Kind::Gain => json!({ "anyOf": [
             { "type": "number", "exclusiveMinimum": 0, "maximum": 1 },
             { "type": "string", "pattern": "^ *[0-9]+ */ *[0-9]+ *$" },
         ] }),
-        Kind::Either(kinds) => json!({ "anyOf": kinds.iter().map(kind).collect::<Vec<_>>() }),
-        Kind::Table(keys) => table(keys),
-        Kind::Tables(keys) => json!({ "type": "array", "items": table(keys) }),
+        Kind::Either(kinds) => {
+            json!({ "anyOf": kinds.iter().map(|of| kind(of, extent)).collect::<Vec<_>>() })
+        }
+        Kind::Table(keys) => table(keys, extent),
+        Kind::Tables(keys) => json!({ "type": "array", "items": table(keys, extent) }),
     }
 }
 

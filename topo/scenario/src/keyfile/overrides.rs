@@ -74,7 +74,7 @@ fn find<'a>(list: &'a mut [Datum], name: &str, wanted: &str) -> Result<&'a mut D
 }
 
 /// Where the element is that `wanted` names, or whose index it is.
-pub(super) fn position(list: &[Datum], wanted: &str) -> Option<usize> {
+fn position(list: &[Datum], wanted: &str) -> Option<usize> {
     let by_name = list.iter().position(|element| known_as(element) == Some(wanted));
     by_name.or_else(|| wanted.parse().ok().filter(|index| *index < list.len()))
 }

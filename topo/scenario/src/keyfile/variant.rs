@@ -2,13 +2,13 @@
 //! `without` lists what is left out.
 //!
 //! Tables are merged key by key, a table of another `kind` is replaced. Elements of `[[...]]` are known by
-//! their `name` (an expectation by its `measure`): one that both files have is merged, further ones follow. An
-//! expectation is replaced, because its bounds belong together. Arrays of values, and elements without a
-//! name, are replaced as a whole.
+//! their `name` (an expectation by its `measure`): one that both files have is merged, a further one follows
+//! the one that is written before it. An expectation is replaced, because its bounds belong together. Arrays
+//! of values, and elements without a name, are replaced as a whole.
 
-use crate::keyfile::document::{self, Data, Datum, Table};
-use crate::keyfile::overrides::position;
+use crate::keyfile::document::{self, Data, Table};
 use crate::keyfile::problem::{Complaint, Place, Problem, Problems};
+use std::iter::successors;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use toml_edit::DocumentMut;
@@ -53,10 +53,10 @@ impl Resolved {
         if self.layers.len() == 1 || !matches!(problem.place, Place::File { .. }) {
             return;
         }
-        let segments: Vec<&str> = problem.path.split('.').collect();
         // A key that is missing has the place of the innermost table that is there.
-        let found = (1..=segments.len()).rev().find_map(|length| {
-            let place = |layer: &Layer| place(&layer.table, &segments[..length]);
+        let longer = |path: &&str| path.rfind('.').map(|end| &problem.path[..end]);
+        let found = successors(Some(problem.path.as_str()), longer).find_map(|path| {
+            let place = |layer: &Layer| place(&layer.table, path);
             self.layers.iter().enumerate().find_map(|(depth, layer)| Some((depth, place(layer)?)))
         });
         let (depth, place) = found.unwrap_or((0, Place::File { line: 1, column: 1 }));
@@ -70,20 +70,20 @@ fn name(file: &Path) -> Arc<str> {
 }
 
 /// Where the value of `path` was written.
-fn place(table: &Table, path: &[&str]) -> Option<Place> {
-    let (first, rest) = path.split_first()?;
-    let entry = table.entries.iter().find(|entry| entry.key == *first)?;
-    if rest.is_empty() { Some(entry.place.clone()) } else { place_in(&entry.value, rest) }
-}
-
-fn place_in(datum: &Datum, path: &[&str]) -> Option<Place> {
-    match &datum.data {
-        Data::Table(table) => place(table, path),
-        Data::List(list) => {
-            let (first, rest) = path.split_first()?;
-            let element = &list[position(list, first)?];
-            if rest.is_empty() { Some(element.place.clone()) } else { place_in(element, rest) }
-        }
+fn place(table: &Table, path: &str) -> Option<Place> {
+    let (first, rest) = path.split_once('.').unwrap_or((path, ""));
+    let entry = table.entries.iter().find(|entry| entry.key == first)?;
+    match (&entry.value.data, rest) {
+        (_, "") => Some(entry.place.clone()),
+        (Data::Table(table), rest) => place(table, rest),
+        (Data::List(list), rest) => list.iter().enumerate().find_map(|(index, element)| {
+            let table = element.table()?;
+            let name = table.known_as().map_or_else(|| index.to_string(), str::to_owned);
+            match overlay::below(rest, &name)? {
+                "" => Some(element.place.clone()),
+                rest => place(table, rest),
+            }
+        }),
         _ => None,
     }
 }

@@ -10,9 +10,8 @@ use std::path::Path;
 
 fn shipped(name: &str, sets: &[&str]) -> Lab {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenarios").join(name);
-    let text = std::fs::read_to_string(path).expect("it is shipped");
     let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
-    render(&Scenario::parse(&text, &sets).expect("it is valid"))
+    render(&crate::files::load(&path, &sets).expect("it is valid").scenario)
 }
 
 const TAU: Duration = Duration::from_ns(2074);

@@ -11,8 +11,7 @@ pub(super) fn overlaid(
     let header = variant.iter().next().and_then(|(key, _)| comment_above(variant.as_table(), key));
     variant.remove("base");
     for path in variant.remove("without").map_or(Ok(Vec::new()), texts)? {
-        let segments: Vec<&str> = path.split('.').collect();
-        let gone = leave_out(base.as_table_mut(), &segments);
+        let gone = leave_out(base.as_table_mut(), &path);
         gone.map_err(|hint| Complaint::new(format!("the base has no {path:?}"), hint))?;
     }
     overlay(base.as_item_mut(), variant.as_item());
@@ -36,32 +35,38 @@ fn comment_above(table: &dyn TableLike, key: &str) -> Option<String> {
 }
 
 /// Removes the value of `path`; the error is a hint.
-fn leave_out(table: &mut dyn TableLike, path: &[&str]) -> Result<(), String> {
-    let Some((first, rest)) = path.split_first() else { return Ok(()) };
-    let hint = |known: Vec<&str>, wanted: &str| did_you_mean(wanted, known.into_iter());
-    if !table.contains_key(first) {
-        return Err(hint(table.iter().map(|(key, _)| key).collect(), first));
-    }
-    match (table.get_mut(first), rest) {
-        (_, []) => drop(table.remove(first)),
-        (Some(Item::ArrayOfTables(elements)), [wanted, rest @ ..]) => {
-            let Some(index) = elements.iter().position(|element| known_as(element) == Some(wanted))
-            else {
-                return Err(hint(elements.iter().filter_map(known_as).collect(), wanted));
-            };
-            match (rest, elements.get_mut(index)) {
-                ([], _) => drop(elements.remove(index)),
-                (rest, Some(element)) => return leave_out(element, rest),
-                (_, None) => {}
+fn leave_out(table: &mut dyn TableLike, path: &str) -> Result<(), String> {
+    let (first, rest) = path.split_once('.').unwrap_or((path, ""));
+    match table.get_mut(first) {
+        None => return Err(did_you_mean(first, table.iter().map(|(key, _)| key))),
+        Some(_) if rest.is_empty() => drop(table.remove(first)),
+        Some(Item::ArrayOfTables(elements)) => {
+            let found = elements
+                .iter()
+                .map(known_as)
+                .enumerate()
+                .find_map(|(index, known)| Some((index, below(rest, known?)?)));
+            match found {
+                None => return Err(did_you_mean(rest, elements.iter().filter_map(known_as))),
+                Some((index, "")) => drop(elements.remove(index)),
+                Some((index, rest)) => {
+                    elements.get_mut(index).map_or(Ok(()), |element| leave_out(element, rest))?;
+                }
             }
         }
-        (Some(item), rest) => {
-            let inner = item.as_table_like_mut().ok_or("it is not a table")?;
-            return leave_out(inner, rest);
+        Some(item) => {
+            leave_out(item.as_table_like_mut().ok_or("it is not a table")?, rest)?;
         }
-        (None, _) => {}
     }
     Ok(())
+}
+
+/// What follows `name` in `path`; names of elements may have points.
+pub(super) fn below<'a>(path: &'a str, name: &str) -> Option<&'a str> {
+    match path.strip_prefix(name)? {
+        "" => Some(""),
+        rest => rest.strip_prefix('.'),
+    }
 }
 
 /// The text by which an element is known, as [`crate::keyfile::document::Table::known_as`] tells it of a file that is read.
@@ -120,19 +125,23 @@ fn overlay_keys(base: &mut dyn TableLike, over: &dyn TableLike, is_value: bool) 
     }
 }
 
+/// Lays elements over elements; a further one follows the one that is written before it.
 fn overlay_elements(base: &mut ArrayOfTables, over: &ArrayOfTables) {
     let is_bound = |element: &Table| !element.contains_key("name");
     base.retain(|old| {
         let replaced = |new: &Table| is_bound(new) && known_as(new) == known_as(old);
         !over.iter().any(replaced)
     });
+    let mut next = base.len();
     for element in over {
         let same = base.iter().position(|old| known_as(old) == known_as(element));
-        match same.filter(|_| !is_bound(element)).and_then(|index| base.get_mut(index)) {
+        let index = same.filter(|_| !is_bound(element));
+        match index.and_then(|index| base.get_mut(index)) {
             Some(old) if is_same_kind(old, element) => overlay_keys(old, element, false),
             Some(old) => *old = element.clone(),
-            None => base.push(element.clone()),
+            None => base.insert(next, element.clone()),
         }
+        next = index.unwrap_or(next) + 1;
     }
 }
 

@@ -1,3 +1,5 @@
+//! Variants of files: what is merged, what is replaced, and where faults are placed.
+
 use super::*;
 
 const BASE: &str = r#"# What all have in common.
