@@ -13,7 +13,7 @@ from typing import Any, Callable, Iterable, Mapping, Union, overload
 
 from . import _native, program
 from .errors import Problem, ScenarioError
-from .scenario import PathLike, Scenario, overrides
+from .scenario import PathLike, Scenario, overrides, resolved
 
 Source = Union[PathLike, Scenario]
 
@@ -172,7 +172,7 @@ def run(scenario, *, set=None, seed=None, seeds=None, backend="virtual", out=Non
 
     Raises ScenarioError for a scenario that cannot be run, and Error for a run without a result.
     """
-    text = scenario.text if isinstance(scenario, Scenario) else _native.resolved(scenario)
+    text = scenario.text if isinstance(scenario, Scenario) else resolved(scenario)
     owner = None if out else tempfile.TemporaryDirectory(prefix="pausebed-")
     base = Path(out or owner.name)
     numbers = [seed] if seeds is None else list(seeds)

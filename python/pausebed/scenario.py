@@ -27,7 +27,7 @@ class Scenario:
     def load(cls, file: PathLike) -> Scenario:
         """Reads a file with the files that it varies (`base`). Its comments are lost."""
         loaded = cls("")
-        loaded.keys = json.loads(_native.keys(_native.resolved(file)))
+        loaded.keys = json.loads(_native.keys(resolved(file)))
         return loaded
 
     def __getitem__(self, key: str) -> Any:
@@ -65,6 +65,14 @@ class Scenario:
     def save(self, file: PathLike) -> None:
         """Writes the file."""
         Path(file).write_text(self.text, encoding="utf-8")
+
+
+def resolved(file: PathLike) -> str:
+    """The text of a file with what it takes from the files that it varies; raises ScenarioError."""
+    faults, text = _native.resolved(Path(file).read_text(encoding="utf-8"), file)
+    if faults:
+        raise ScenarioError([Problem(*row) for row in faults])
+    return text
 
 
 def schema() -> dict[str, Any]:

@@ -26,10 +26,13 @@ pub fn problems(py: Python<'_>, text: String, sets: Vec<String>) -> PyResult<(Ve
     })
 }
 
-/// The text of a scenario file with what it takes from the files that it varies.
+/// The text of a scenario file with what it takes from the files that it varies, or its faults.
 #[pyfunction]
-pub fn resolved(file: PathBuf) -> PyResult<String> {
-    files::read(&file).map(|resolved| resolved.text).map_err(error)
+pub fn resolved(text: &str, file: PathBuf) -> (Vec<Row>, String) {
+    match files::with_bases(text, &file) {
+        Ok(resolved) => (Vec::new(), resolved.text),
+        Err(problems) => (problems.iter().map(row).collect(), String::new()),
+    }
 }
 
 /// The JSON Schema of a scenario file, as JSON.

@@ -37,3 +37,17 @@ def test_values_of_every_kind_are_written_as_toml():
 
 def test_the_schema_names_the_tables():
     assert {"run", "fabric", "traffic"} <= schema()["properties"].keys()
+
+
+def test_a_variant_is_loaded_and_run_with_its_base(tmp_path, incast):
+    incast.save(tmp_path / "incast.toml")
+    variant = tmp_path / "variant.toml"
+    variant.write_text('base = "incast.toml"\nname = "variant"\nrun.seed = 77\n')
+    loaded = pausebed.Scenario.load(variant)
+    assert (loaded["name"], loaded["run.seed"], loaded["fabric"]) == ("variant", 77, incast["fabric"])
+    assert pausebed.run(variant).result["scenario"] == "variant"
+    variant.write_text('base = "none.toml"\n')
+    with pytest.raises(pausebed.ScenarioError, match="line 1: base: .*none.toml"):
+        pausebed.run(variant)
+    with pytest.raises(FileNotFoundError):
+        pausebed.run(tmp_path / "none.toml")

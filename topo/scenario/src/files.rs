@@ -36,10 +36,18 @@ pub fn load(file: &Path, sets: &[String]) -> Result<Loaded, String> {
 pub fn read(file: &Path) -> Result<Resolved, String> {
     let name = file.display().to_string();
     let text = std::fs::read_to_string(file).map_err(|error| format!("{name}: {error}"))?;
+    with_bases(&text, file).map_err(|faults| with_pages(&faults, &name))
+}
+
+/// The text of `file` with the files that it varies.
+///
+/// # Errors
+/// If the text is not TOML, a base cannot be read, or `without` names what the base does not have.
+pub fn with_bases(text: &str, file: &Path) -> Result<Resolved, Problems> {
     let mut open = |base: &Path| {
         std::fs::read_to_string(base).map_err(|error| format!("{}: {error}", base.display()))
     };
-    resolve(&text, file, &mut open).map_err(|faults| with_pages(&faults, &name))
+    resolve(text, file, &mut open)
 }
 
 /// The scenario of a file, with overrides.

@@ -94,7 +94,8 @@ pub fn schema() -> serde_json::Value {
 /// All faults of a sweep file. Those of a scenario are reported when it is run.
 pub fn parse(text: &str, path: &Path) -> Result<Sweep, Problems> {
     let mut table = document::parse(text)?;
-    if table.get("base").is_none() && table.get("axis").is_none() {
+    // A scenario, which may be the variant of another: its axes come from the command line.
+    if table.get("axis").is_none() {
         let text = |key| table.text(key).unwrap_or_default().to_owned();
         return Ok(Sweep {
             name: text("name"),

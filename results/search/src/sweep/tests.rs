@@ -183,6 +183,18 @@ fn without_labels_values_name_themselves() {
 }
 
 #[test]
+fn a_variant_of_a_scenario_is_swept_like_any_other() {
+    let (folder, _) = folder(SWEEP);
+    let variant = folder.path().join("variant.toml");
+    std::fs::write(&variant, "base = \"star.toml\"\nname = \"variant\"\n")
+        .expect("room on the disk");
+    let sets = ["traffic.all.load=0.1,0.4".to_owned()];
+    let sweep = Sweep::load(&variant, &sets).expect("a sweep");
+    assert_eq!(sweep.name, "variant");
+    assert_eq!(sweep.plan().expect("its base is there").runs.len(), 2);
+}
+
+#[test]
 fn the_sweeps_that_are_shipped_fit_their_scenarios() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../topo/scenarios/zhb/sweeps");
     let listed = std::fs::read_dir(&folder).expect("they are shipped");

@@ -125,7 +125,8 @@ fn overlay_keys(base: &mut dyn TableLike, over: &dyn TableLike, is_value: bool) 
     }
 }
 
-/// Lays elements over elements; a further one follows the one that is written before it.
+/// Lays elements over elements; a further one follows the one that is written before it. A name that `over` has twice
+/// stays twice, to be refused.
 fn overlay_elements(base: &mut ArrayOfTables, over: &ArrayOfTables) {
     let is_bound = |element: &Table| !element.contains_key("name");
     base.retain(|old| {
@@ -133,9 +134,10 @@ fn overlay_elements(base: &mut ArrayOfTables, over: &ArrayOfTables) {
         !over.iter().any(replaced)
     });
     let mut next = base.len();
-    for element in over {
+    for (nth, element) in over.iter().enumerate() {
+        let is_first = over.iter().take(nth).all(|other| known_as(other) != known_as(element));
         let same = base.iter().position(|old| known_as(old) == known_as(element));
-        let index = same.filter(|_| !is_bound(element));
+        let index = same.filter(|_| is_first && !is_bound(element));
         match index.and_then(|index| base.get_mut(index)) {
             Some(old) if is_same_kind(old, element) => overlay_keys(old, element, false),
             Some(old) => *old = element.clone(),

@@ -140,6 +140,24 @@ fn tables_inline_dotted_and_with_a_header_are_the_same() {
 }
 
 #[test]
+fn a_name_that_is_written_twice_stays_twice() {
+    let own =
+        "base = \"base.toml\"\n[[traffic]]\nname = \"hot\"\n[[traffic]]\nname = \"hot\"\nload = 1";
+    let loads = |own: &toml::Table| -> Vec<f64> {
+        let items = own["traffic"].as_array().expect("items").iter();
+        items
+            .filter(|item| item["name"].as_str() == Some("hot"))
+            .map(|item| item["load"].as_float().unwrap_or(1.0))
+            .collect()
+    };
+    assert_eq!(loads(&table(own)), [0.5, 1.0]);
+    let twice = "base = \"base.toml\"\n[[expect]]\nmeasure = \"a\"\nmin = 2\n[[expect]]\nmeasure = \"a\"\nmax = 3";
+    let own = table(twice);
+    let of_a = own["expect"].as_array().expect("expectations").iter();
+    assert_eq!(of_a.filter(|one| one["measure"].as_str() == Some("a")).count(), 2);
+}
+
+#[test]
 fn a_base_has_a_base() {
     let own = table("base = \"middle.toml\"\nfabric.size = 2");
     assert_eq!(own["name"].as_str(), Some("middle"));
